@@ -1,9 +1,9 @@
 //! Prices European options on a grid of strikes and volatilities, and draws them:
 //! `cargo run --release --example black_scholes [-- --help]`.
 //!
-//! Shows a formula with transcendental functions that becomes one kernel, together with the picture of its values:
-//! prices, their derivatives, contour lines and colours of a million options are never written to memory. The prices
-//! are compared with reference values and with the parity of calls and puts.
+//! Shows a formula with transcendental functions that becomes one kernel, fused with the picture of its values. Prices,
+//! their derivatives, contour lines and colours of a million options are never written to memory. The prices are
+//! compared with reference values and with put-call parity.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "black_scholes/chart.rs"]
@@ -35,15 +35,16 @@ const USAGE: &str = "usage: black_scholes [--out DIR] [--size N] [--spot X] [--r
 const STRIKES: (f32, f32) = (0.5, 1.5);
 const VOLATILITIES: (f32, f32) = (0.05, 0.8);
 
-/// What all options of a picture have in common: arrays of one opaque element, so that one kernel serves every market.
+/// The parameters that all options of a picture share: arrays of one opaque element, so that one kernel serves every
+/// market.
 struct Market {
     spot: Float,
-    /// A fraction of one, each year.
+    /// A fraction of one per year.
     rate: Float,
     years: Float,
 }
 
-/// What an option is worth today, and how much that changes with strike and volatility.
+/// The present value of an option, and its derivatives with respect to strike and volatility.
 #[derive(Clone)]
 struct Valuation {
     price: Float,
@@ -51,8 +52,8 @@ struct Valuation {
     by_volatility: Float,
 }
 
-/// The values of the options to buy (call) and to sell (put) a share at the strike (F. Black and M. Scholes, “The
-/// Pricing of Options and Corporate Liabilities”, 1973).
+/// Returns the values of the options to buy (call) and to sell (put) a share at the strike (F. Black and M. Scholes,
+/// “The Pricing of Options and Corporate Liabilities”, 1973).
 #[jit]
 fn black_scholes(market: &Market, strike: &Float, volatility: &Float) -> (Valuation, Valuation) {
     let (spot, rate, years) = (&market.spot, &market.rate, &market.years);
@@ -74,19 +75,19 @@ fn black_scholes(market: &Market, strike: &Float, volatility: &Float) -> (Valuat
     (call, put)
 }
 
-/// How probable it is that a number of the standard normal distribution lies below `x`.
+/// Returns the distribution function of the standard normal distribution at `x`.
 #[jit]
 fn normal(x: &Float) -> Float {
     0.5 + 0.5 * (x * std::f32::consts::FRAC_1_SQRT_2).erf()
 }
 
-/// The density of the standard normal distribution.
+/// Returns the density of the standard normal distribution.
 #[jit]
 fn normal_density(x: &Float) -> Float {
     (-0.5 * x * x).exp() * (0.5 * std::f32::consts::FRAC_2_SQRT_PI * std::f32::consts::FRAC_1_SQRT_2)
 }
 
-/// Strike and volatility at the middle of each pixel, the highest volatility above.
+/// Returns strike and volatility at the middle of each pixel, with the highest volatility at the top.
 #[jit]
 fn grid(market: &Market, size: u32) -> (Float, Float) {
     let pixel = UInt::arange((size * size) as usize);
@@ -128,7 +129,7 @@ const REFERENCE: [[f32; 4]; 5] = [
     [100.0, 0.05, 5.283_269, 0.406_211],
 ];
 
-/// Prints prices beside what they should be.
+/// Prints prices next to their reference values.
 fn compare_with_reference_prices() -> Result<(), jit::Error> {
     let market = Market { spot: Float::opaque(100.0), rate: Float::opaque(0.05), years: Float::opaque(1.0) };
     let column = |i: usize| Float::from(REFERENCE.map(|row| row[i]).as_slice());
@@ -146,7 +147,8 @@ fn compare_with_reference_prices() -> Result<(), jit::Error> {
     Ok(())
 }
 
-/// A call and a sold put are together the share less the discounted strike; how far the prices are from that.
+/// Returns the largest deviation from put-call parity: a call and a sold put are together the share minus the
+/// discounted strike.
 fn parity_gap(market: &Market, size: u32) -> Result<f32, jit::Error> {
     let (strike, volatility) = grid(market, size);
     let (call, put) = black_scholes(market, &strike, &volatility);
@@ -154,7 +156,7 @@ fn parity_gap(market: &Market, size: u32) -> Result<f32, jit::Error> {
     (call.price - put.price - forward).abs().reduce_max().item()
 }
 
-/// Draws both heat maps and says how long it took, and what that needed.
+/// Draws both heat maps and prints the time and the launches.
 fn timed(run: &str, market: &Market, size: u32) -> Result<[image::RgbImage; 2], String> {
     let (before, begin) = (jit::stats(), Instant::now());
     let maps = heat_maps(market, size).map_err(|error| error.to_string())?;
@@ -171,7 +173,7 @@ fn timed(run: &str, market: &Market, size: u32) -> Result<[image::RgbImage; 2], 
     Ok(maps)
 }
 
-/// The heat maps of calls and puts.
+/// Returns the heat maps of calls and puts.
 fn heat_maps(market: &Market, size: u32) -> Result<[image::RgbImage; 2], jit::Error> {
     let (strike, volatility) = grid(market, size);
     let (call, put) = black_scholes(market, &strike, &volatility);

@@ -1,8 +1,8 @@
 //! Two jets of coloured water meet in a basin: `cargo run --release --example fluid [-- --help]`.
 //!
-//! Shows a simulation with some fifty launches per frame: a function with `#[freeze]` is traced in the first frame, and
-//! all others replay its launches. The frames are computed a second time with freezing switched off, for comparison.
-//! The fluid is the one of J. Stam, “Stable Fluids”, 1999.
+//! Shows a simulation with some fifty launches per frame. A function with `#[freeze]` is traced in the first frame, and
+//! all other frames replay its launches. The frames are computed a second time with freezing switched off, for
+//! comparison. The fluid follows J. Stam, “Stable Fluids”, 1999.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "fluid/film.rs"]
@@ -77,7 +77,7 @@ fn run(arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Computes all frames and shows some; gives the time of a frame, not counting the first one, and the last picture.
+/// Computes all frames and shows some; returns the time of a frame, not counting the first one, and the last picture.
 fn simulate(
     options: &Options,
     name: &'static str,
@@ -102,7 +102,7 @@ fn simulate(
     Ok((taken / (options.frames - 1), solver::develop(&fluid)?))
 }
 
-/// Frames per second and the time that is left, on a terminal.
+/// Shows frames per second and the remaining time on a terminal.
 fn progress_bar(name: &'static str, frames: u32) -> ProgressBar {
     let template = "{prefix} [{bar:40}] frame {pos} of {len}, {per_sec}, {eta} left";
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());

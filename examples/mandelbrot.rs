@@ -1,6 +1,6 @@
 //! Draws the Mandelbrot set: `cargo run --release --example mandelbrot [-- [--size N] [--out DIR]]`.
 //!
-//! Shows a loop whose number of iterations differs from lane to lane, one lane a pixel.
+//! Shows a loop whose number of iterations differs by lane, with one lane per pixel.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use std::time::Instant;
 use image::RgbImage;
 use jit::prelude::*;
 
-/// Iterations after which a point counts as one that never escapes.
+/// The number of iterations after which a point counts as one that never escapes.
 const LIMIT: u32 = 400;
 
-/// How many steps of `z = z² + c` it takes until `z` leaves the circle of radius 2.
+/// Returns the number of steps of `z = z² + c` until `z` leaves the circle of radius 2.
 #[jit]
 fn escape_time(cx: Float, cy: Float, #[constexpr] limit: u32) -> UInt {
     let (mut x, mut y, mut n) = (cx.zeros_like(), cx.zeros_like(), UInt::from(0));
@@ -24,8 +24,8 @@ fn escape_time(cx: Float, cy: Float, #[constexpr] limit: u32) -> UInt {
     n
 }
 
-/// The points of the plane at the middles of `size` × `size` pixels: real parts from -2.25 to 0.75, imaginary parts
-/// from 1.5 to -1.5.
+/// Returns the points of the plane at the middles of `size` × `size` pixels: real parts from -2.25 to 0.75, imaginary
+/// parts from 1.5 to -1.5.
 #[jit]
 fn points(size: u32) -> (Float, Float) {
     let pixel = UInt::arange((size * size) as usize);
@@ -35,7 +35,7 @@ fn points(size: u32) -> (Float, Float) {
     (across - 2.25, 1.5 - down)
 }
 
-/// A palette that runs through blue, white and gold as the escape takes longer; the set itself is black.
+/// A palette that goes through blue, white and gold with increasing escape time; the set itself is black.
 #[jit]
 fn colour(time: &UInt, #[constexpr] limit: u32) -> (UInt8, UInt8, UInt8) {
     let phase = (time.cast::<f32>() + 1.0).ln() * 1.3;
@@ -47,7 +47,7 @@ fn colour(time: &UInt, #[constexpr] limit: u32) -> (UInt8, UInt8, UInt8) {
     (shade(0.0), shade(0.4), shade(0.9))
 }
 
-/// The picture, `size` pixels wide and high.
+/// Returns the picture, `size` pixels wide and high.
 fn draw(size: u32) -> Result<RgbImage, jit::Error> {
     let (cx, cy) = points(size);
     let (red, green, blue) = colour(&escape_time(cx, cy, LIMIT), LIMIT);
@@ -91,7 +91,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Draws the picture and says how long it took and how many kernels were compiled for it.
+/// Draws the picture and prints the time and the number of compiled kernels.
 fn timed(run: &str, size: u32) -> Result<RgbImage, String> {
     let (before, begin) = (jit::stats(), Instant::now());
     let picture = draw(size).map_err(|error| error.to_string())?;
@@ -104,7 +104,7 @@ fn timed(run: &str, size: u32) -> Result<RgbImage, String> {
 mod tests {
     use super::*;
 
-    /// The same iteration for one point, in the same order of operations.
+    /// Computes the same iteration for one point, in the same order of operations.
     fn escape_time_of(cx: f32, cy: f32, limit: u32) -> u32 {
         let (mut x, mut y, mut n) = (0.0_f32, 0.0_f32, 0);
         while x * x + y * y < 4.0 && n < limit {
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_set_is_black_and_its_surroundings_are_not() {
         let picture = draw(64).unwrap();
-        // The origin lies in the set: 2.25 / 3 from the left, in the middle from above.
+        // The origin is in the set: 2.25 / 3 from the left, halfway down.
         assert_eq!(picture.get_pixel(48, 32).0, [0, 0, 0]);
         assert_ne!(picture.get_pixel(1, 1).0, [0, 0, 0]);
     }

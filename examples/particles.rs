@@ -1,9 +1,9 @@
 //! Two galaxies of a million stars pass each other: `cargo run --release --example particles [-- --help]`.
 //!
 //! Shows state that remains on the device between frames, in user-defined structs; a traced loop over the steps of a
-//! frame; and light that is accumulated by scatters. The stars are moved by the centres of both galaxies and have no
-//! mass themselves, which is enough for bridges and tails between galaxies (A. Toomre and J. Toomre, “Galactic Bridges
-//! and Tails”, 1972).
+//! frame; and light that is accumulated by scatters. The stars are attracted by the centres of both galaxies and have
+//! no mass themselves, which is enough for bridges and tails between galaxies (A. Toomre and J. Toomre, “Galactic
+//! Bridges and Tails”, 1972).
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "particles/galaxy.rs"]
@@ -35,7 +35,7 @@ const USAGE: &str = "usage: particles [--out DIR] [--stars N] [--frames N] [--wi
   --seed N      another number gives other stars, 0 to 4294967295 (default: 1)
   --series DIR  also writes every frame there, for a film";
 
-/// How long the encounter is watched, in units of time; frames divide it evenly.
+/// The duration of the encounter, in units of time; frames divide it evenly.
 const DURATION: f32 = 6.6;
 /// Steps of the integration in this time.
 const STEPS: u32 = 900;
@@ -80,7 +80,7 @@ fn run(arguments: Arguments) -> Result<(), String> {
     picture::write(&contact_sheet(&moments), &options.out, "particles.png")
 }
 
-/// Computes all frames; gives the moments that are to be seen.
+/// Computes all frames; returns the moments to be shown.
 fn simulate(options: &Options) -> Result<Vec<RgbImage>, String> {
     let mut encounter = Encounter::new(options.stars, options.seed);
     let (mut moments, mut reporter) = (Vec::new(), Reporter::new());
@@ -102,8 +102,8 @@ fn simulate(options: &Options) -> Result<Vec<RgbImage>, String> {
     Ok(moments)
 }
 
-/// Moves the stars on and adds up their light. One evaluation: what is not asked for, as positions in between, is never
-/// written to memory.
+/// Advances the stars and adds up their light. It is one evaluation: intermediate values, such as positions in between,
+/// are never written to memory.
 fn next_frame(encounter: &mut Encounter, options: &Options) -> Result<Float, jit::Error> {
     let steps = STEPS / options.frames.min(STEPS);
     let step = DURATION / (steps * options.frames) as f32;
@@ -114,10 +114,10 @@ fn next_frame(encounter: &mut Encounter, options: &Options) -> Result<Float, jit
     Ok(light)
 }
 
-/// Time and work of the frames.
+/// Reports time and work of the frames.
 struct Reporter {
     frames: u32,
-    /// Of all frames but the first.
+    /// The time of all frames but the first.
     seconds: f64,
     launches: u64,
     compiles: u64,
@@ -128,7 +128,7 @@ impl Reporter {
         Reporter { frames: 0, seconds: 0.0, launches: 0, compiles: 0 }
     }
 
-    /// Computes a frame. The first one, for which the kernels are compiled, is reported by itself.
+    /// Computes a frame. The first one, for which the kernels are compiled, is reported separately.
     fn frame<R>(&mut self, compute: impl FnOnce() -> R) -> R {
         let (before, begin) = (jit::stats(), Instant::now());
         let result = compute();
@@ -156,7 +156,7 @@ impl Reporter {
     }
 }
 
-/// The moments in two rows, in the order of reading.
+/// Arranges the moments in two rows, in reading order.
 fn contact_sheet(moments: &[RgbImage]) -> RgbImage {
     let (width, height) = moments[0].dimensions();
     let (columns, gap) = (MOMENTS / 2, 4);

@@ -56,7 +56,7 @@ fn run(mut arguments: Arguments) -> Result<(), String> {
     picture::write(&picture, &out, "path_tracer.png")
 }
 
-/// Follows the paths, one kernel launch a pass, and reports how long they took.
+/// Traces the paths, one kernel launch per pass, and reports the time.
 fn render(size: u32, passes: u32, seed: u32) -> jit::Result<Film> {
     let scene = Scene::studio();
     let mut film = Film::new((size, size), seed.into());
@@ -94,7 +94,7 @@ fn pass(film: &mut Film, scene: &Scene) -> jit::Result<()> {
     Ok(())
 }
 
-/// The number of rays that were followed.
+/// Returns the number of rays that were traced.
 fn rays_of(film: &Film) -> jit::Result<f64> {
     film.rays.cast::<f64>().sum().item()
 }
@@ -104,7 +104,7 @@ fn progress_bar(passes: u32) -> ProgressBar {
     ProgressBar::new(passes.into()).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// The picture of what was exposed.
+/// Returns the picture of the exposed film.
 fn develop(film: &Film, (width, height): (u32, u32), passes: u32) -> jit::Result<RgbImage> {
     let pixels = tone(&(&film.light * (1.0 / passes as f32)));
     let bytes = pixels.map(|channel| (channel * 255.0).round().cast::<u8>());
@@ -116,7 +116,7 @@ fn develop(film: &Film, (width, height): (u32, u32), passes: u32) -> jit::Result
     }))
 }
 
-/// Light as what a screen shows of it: bright light is compressed as film does (the fit of K. Narkowicz, “ACES Filmic
+/// Maps light to the range of a screen: bright light is compressed as film does (the fit of K. Narkowicz, “ACES Filmic
 /// Tone Mapping Curve”, 2016).
 #[jit]
 fn tone(light: &Vec3) -> Vec3 {

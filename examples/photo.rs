@@ -1,8 +1,8 @@
 //! Denoises and sharpens a photograph: `cargo run --release --example photo [-- [PATH] [--out DIR] …]`.
 //!
-//! Without a path it uses the photograph in `assets/`. The filter is in `photo/filter.rs`; here it is called
-//! step by step, and for each step this program reports what was recorded, what was compiled or found in the cache, and
-//! the time it took. The second run of the same steps traces again and compiles nothing.
+//! Without a path it uses the photograph in `assets/`. The filter is in `photo/filter.rs`. This program calls it step
+//! by step, and for each step reports the recorded nodes, the kernels that were compiled or found in the cache, and the
+//! time. The second run of the same steps traces again and compiles nothing.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "photo/filter.rs"]
@@ -31,13 +31,13 @@ const USAGE: &str = "usage: photo [PATH] [--out DIR] [--noise] [--radius N] [--s
   --strength X   how different colours may be and still be averaged, 0.001 to 1 (default: 0.05; with --noise: 0.2)
   --sharpness X  how much edges are emphasised, 0 to 10 (default: 1)";
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     picture: PathBuf,
     out: PathBuf,
     noise: bool,
     radius: i32,
-    /// None: what suits the picture.
+    /// `None` chooses a value for the picture.
     strength: Option<f32>,
     sharpness: f32,
 }
@@ -83,7 +83,7 @@ impl Options {
     }
 }
 
-/// A number of the command line that must lie in a range.
+/// Parses a number of the command line that must be in a range.
 fn number<T>(option: &str, text: Option<&String>, low: T, high: T) -> Result<T, String>
 where
     T: std::str::FromStr + PartialOrd + std::fmt::Display,
@@ -92,7 +92,7 @@ where
     value.ok_or_else(|| format!("{option} takes a number from {low} to {high}"))
 }
 
-/// Reads the picture, filters it twice, and writes the result beside the original.
+/// Reads the picture, filters it twice, and writes the result next to the original.
 fn run(options: &Options) -> Result<(), String> {
     let mut original = picture::read(&options.picture)?;
     make_folder(&options.out)?;
@@ -111,7 +111,7 @@ fn run(options: &Options) -> Result<(), String> {
     save(&original, &filtered, options)
 }
 
-/// Says what does the work.
+/// Prints the device.
 fn describe_device() {
     let current = Float::from(0.0).device();
     if let Some(device) = jit::devices().into_iter().find(|info| info.device == current) {
@@ -122,12 +122,12 @@ fn describe_device() {
     }
 }
 
-/// The whole filter, step by step.
+/// Runs the whole filter, step by step.
 fn enhance(original: &RgbImage, options: &Options) -> Result<RgbImage, jit::Error> {
     let begin = Instant::now();
     let pixels = original.width() as usize * original.height() as usize;
     let bytes = UInt8::from(original.as_raw().as_slice());
-    // Opaque values stay out of the code, so that other sizes and strengths are served by the same kernels.
+    // Opaque values are not part of the code, so other sizes and strengths use the same kernels.
     let (columns, rows) = (Int::opaque(original.width() as i32), Int::opaque(original.height() as i32));
     let strength = Float::opaque(options.strength.unwrap_or(if options.noise { 0.2 } else { 0.05 }));
     let (amount, threshold) = (Float::opaque(options.sharpness), Float::opaque(0.004));
@@ -144,7 +144,7 @@ fn enhance(original: &RgbImage, options: &Options) -> Result<RgbImage, jit::Erro
     Ok(result.expect("three bytes a pixel"))
 }
 
-/// Traces a step, evaluates it, waits for it and reports. Evaluating all steps at once would work as well; one by one,
+/// Traces a step, evaluates it, waits for it and reports. Evaluating all steps at once would work as well; separately,
 /// each can be timed.
 fn step<R: jit::Traverse>(name: &str, trace: impl FnOnce() -> R) -> Result<R, jit::Error> {
     drop(jit::kernel_history());
@@ -160,7 +160,7 @@ fn step<R: jit::Traverse>(name: &str, trace: impl FnOnce() -> R) -> Result<R, ji
     Ok(result)
 }
 
-/// One line for a step: what was traced, which kernels that made, where they came from, and how long all of it took.
+/// Prints one line for a step: the trace, its kernels, their origin, and the total time.
 fn report(name: &str, tracing: Duration, total: Duration, kernels: &[jit::KernelRecord]) {
     let operations: usize = kernels.iter().map(|kernel| kernel.ops).sum();
     let compiled: Vec<_> = kernels.iter().filter(|kernel| !kernel.is_hit).collect();
@@ -184,7 +184,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Makes the folder for the results if it isn't there, before the work is done.
+/// Creates the folder for the results if it does not exist, before the work is done.
 fn make_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
 }

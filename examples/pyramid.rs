@@ -1,7 +1,7 @@
 //! Splits a photograph into frequency bands: `cargo run --release --example pyramid [-- --help]`.
 //!
 //! Shows tensors: slices, padding, broadcasting and separable convolution. The pyramid is in `pyramid/laplacian.rs`;
-//! here it sharpens the photograph and blends it with another one without a visible seam.
+//! this program uses it to sharpen the photograph and to blend it with another one without a visible seam.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "pyramid/laplacian.rs"]
@@ -77,15 +77,15 @@ fn sharpened(pyramid: &Pyramid, amount: &Float) -> Pyramid {
     Pyramid { details: pyramid.details.iter().enumerate().map(emphasise).collect(), rest: pyramid.rest.clone() }
 }
 
-/// The left half of one picture and the right half of the other, level by level: coarse details change over a wide
-/// strip, fine ones over a narrow strip (P. Burt and E. Adelson, “A Multiresolution Spline With Application to Image
-/// Mosaics”, 1983).
+/// Joins the left half of one picture and the right half of the other, level by level: coarse details change over a
+/// wide strip, fine ones over a narrow strip (P. Burt and E. Adelson, “A Multiresolution Spline With Application to
+/// Image Mosaics”, 1983).
 #[jit]
 fn blended(left: &Pyramid, right: &Pyramid) -> Pyramid {
     let finest = left.details.first().unwrap_or(&left.rest);
     let mut seam = 0.5 * (finest.shape()[1] as f32 - 1.0);
     let mut blend = |left: &Image, right: &Image| {
-        // From all of the one to all of the other within a pixel of this level on either side of the seam.
+        // The blend goes from one picture to the other within a pixel of this level on either side of the seam.
         let from_seam = Tensor::<f32>::arange([left.shape()[1], 1]) - seam;
         seam *= 0.5;
         let share = (0.5 - 0.5 * from_seam).clamp(0.0, 1.0);
@@ -95,14 +95,14 @@ fn blended(left: &Pyramid, right: &Pyramid) -> Pyramid {
     Pyramid { details, rest: blend(&left.rest, &right.rest) }
 }
 
-/// Both halves without any care, to compare.
+/// Joins both halves without blending, for comparison.
 #[jit]
 fn pasted(left: &Image, right: &Image) -> Image {
     let middle = left.shape()[1] / 2;
     Tensor::concat(&[left.slice(s![.., ..middle as isize]), right.slice(s![.., middle as isize..])], 1)
 }
 
-/// Traces and evaluates a step, and says what that took.
+/// Traces and evaluates a step, and prints its cost.
 fn step<R: Traverse>(name: &str, trace: impl FnOnce() -> jit::Result<R>) -> Result<R, String> {
     let (before, begin) = (jit::stats(), Instant::now());
     let result = trace().map_err(text)?;

@@ -1,8 +1,9 @@
-//! What `#[jit]` and `jit::print!` ask of the types in a program, as the compiler names it in its messages.
+//! The trait bounds that `#[jit]` and `jit::print!` put on types of the program, as the compiler names them in errors.
 //!
-//! Each trait says in its documentation, and in the message where it is missing, what the program may do there. They
-//! are implemented for all types that fit; programs neither implement nor call them. A [`HostStage`] condition is a
-//! `bool`, which is decided while tracing; a [`TracedStage`] one is a mask, which lanes decide when the kernel runs.
+//! The documentation of each trait, and the error message where it is missing, state what the program may do there.
+//! They are implemented for all suitable types; programs neither implement nor call them. A [`HostStage`] condition is
+//! a `bool`, which is decided while tracing. A [`TracedStage`] condition is a mask, which lanes decide when the kernel
+//! runs.
 
 pub use jit_core::array::{Compare, OperatorsOutsideOfJit};
 pub use jit_core::calls::dispatch::{Call, CallResult, CloneArg, clone_arg};

@@ -1,7 +1,7 @@
 //! Conversions of colours.
 //!
 //! Linear colours are amounts of light in the primaries of sRGB (IEC 61966-2-1), with 1 for white. Functions of one
-//! channel are for arrays, and for vectors by `map`:
+//! channel take arrays, or vectors through `map`:
 //!
 //! ```
 //! use jit::color::{linear_to_srgb, luminance};
@@ -17,18 +17,18 @@
 use crate::linalg::{Mat3, Vec3};
 use crate::{Array, FloatElement};
 
-/// Light as the value that sRGB stores for it: linear below 0.0031308, also where it is negative, and a power above.
+/// Encodes light as an sRGB value: linear below 0.0031308, also for negative values, and a power function above.
 #[must_use]
 #[track_caller]
 pub fn linear_to_srgb<T: FloatElement>(light: &Array<T>) -> Array<T> {
     let edge = T::from_f64(0.003_130_8);
-    // The power is not computed where it is not used: it has no finite slope at zero.
+    // The power is not computed where it is unused: it has no finite slope at zero.
     let power = light.max(edge).powf(T::from_f64(1.0 / 2.4));
     let curve = power.mul_add(T::from_f64(1.055), T::from_f64(-0.055));
     light.le(edge).select(light * T::from_f64(12.92), curve)
 }
 
-/// The light of a value that sRGB stores.
+/// Decodes an sRGB value to light.
 #[must_use]
 #[track_caller]
 pub fn srgb_to_linear<T: FloatElement>(value: &Array<T>) -> Array<T> {
@@ -37,20 +37,20 @@ pub fn srgb_to_linear<T: FloatElement>(value: &Array<T>) -> Array<T> {
     value.le(edge).select(value / T::from_f64(12.92), base.powf(T::from_f64(2.4)))
 }
 
-/// The luminance of a linear colour, with 1 for white (ITU-R BT.709-6, §3.2).
+/// Returns the luminance of a linear colour, with 1 for white (ITU-R BT.709-6, §3.2).
 #[must_use]
 #[track_caller]
 pub fn luminance<T: FloatElement>(color: &Vec3<T>) -> Array<T> {
     color.dot(Vec3::from([0.2126, 0.7152, 0.0722].map(T::from_f64)))
 }
 
-/// A constant matrix.
+/// Returns a constant matrix.
 #[track_caller]
 fn matrix<T: FloatElement>(rows: [[f64; 3]; 3]) -> Mat3<T> {
     Mat3::from(rows.map(|row| row.map(T::from_f64)))
 }
 
-/// The light of a linear colour as CIE XYZ tristimulus values, with `y` the luminance (IEC 61966-2-1).
+/// Converts a linear colour to CIE XYZ tristimulus values, with `y` the luminance (IEC 61966-2-1).
 #[must_use]
 #[track_caller]
 pub fn linear_to_xyz<T: FloatElement>(color: &Vec3<T>) -> Vec3<T> {
@@ -61,7 +61,7 @@ pub fn linear_to_xyz<T: FloatElement>(color: &Vec3<T>) -> Vec3<T> {
     ]) * color
 }
 
-/// The linear colour of CIE XYZ tristimulus values; negative or above 1 for what a screen cannot show.
+/// Converts CIE XYZ tristimulus values to a linear colour; negative or above 1 for colours that a screen cannot show.
 #[must_use]
 #[track_caller]
 pub fn xyz_to_linear<T: FloatElement>(xyz: &Vec3<T>) -> Vec3<T> {
@@ -72,8 +72,8 @@ pub fn xyz_to_linear<T: FloatElement>(xyz: &Vec3<T>) -> Vec3<T> {
     ]) * xyz
 }
 
-/// A linear colour as Oklab: lightness, and two coordinates of colour, of which distances are about as large as they
-/// look (B. Ottosson, “A perceptual color space for image processing”, 2020).
+/// Converts a linear colour to Oklab: lightness, and two colour coordinates. Distances are roughly perceptually uniform
+/// (B. Ottosson, “A perceptual color space for image processing”, 2020).
 #[must_use]
 #[track_caller]
 pub fn linear_to_oklab<T: FloatElement>(color: &Vec3<T>) -> Vec3<T> {
@@ -89,7 +89,7 @@ pub fn linear_to_oklab<T: FloatElement>(color: &Vec3<T>) -> Vec3<T> {
     ]) * cones.map(Array::cbrt)
 }
 
-/// The linear colour of an Oklab one.
+/// Converts an Oklab colour to a linear one.
 #[must_use]
 #[track_caller]
 pub fn oklab_to_linear<T: FloatElement>(lab: &Vec3<T>) -> Vec3<T> {

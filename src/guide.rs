@@ -1,16 +1,16 @@
 //! The guide: what a user of the crate needs to know beyond the items' own pages.
 //!
-//! | page | what it says |
+//! | page | contents |
 //! |---|---|
-//! | [`language`] | what Rust's constructs mean in `#[jit]` functions when arrays take part in them |
-//! | [`evaluation`] | what stays lazy, what evaluates and why, what is the same to the bit, how to observe it |
-//! | [`freezing`] | `#[freeze]`: what a recording is good for, its arguments and results, host calls |
+//! | [`language`] | the meaning of Rust's constructs in `#[jit]` functions when arrays take part in them |
+//! | [`evaluation`] | which values stay lazy, what evaluates and why, which results match to the bit, how to observe it |
+//! | [`freezing`] | `#[freeze]`: the use of a recording, its arguments and results, host calls |
 //! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG`, cancelling |
 //! | [`accuracy`] | the largest errors of the math functions, measured |
-//! | [`performance`] | what is measured, against what, and where it falls short |
+//! | [`performance`] | measurements, the baselines they are compared with, and known weaknesses |
 //!
-//! The pages are the files in `docs/` of the repository. They name each other by reference links, whose definitions
-//! here lead to modules and there to files.
+//! The pages are the files in `docs/` of the repository. They refer to each other by reference links. The links are
+//! defined twice: here they point to modules, in the files to files.
 
 #[doc = "[evaluation.md]: crate::guide::evaluation"]
 #[doc = "[debugging.md]: crate::guide::debugging"]

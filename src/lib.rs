@@ -11,13 +11,13 @@
 //! jit = { path = "../jit" } # or, from a repository: { git = "…" }
 //! ```
 //!
-//! The crate is not published yet. On the registry its name will be `jit-arrays`, as `jit` is taken there, and a
-//! project writes `jit = { package = "jit-arrays", version = "0.1" }`. Programs say `use jit::prelude::*;` in either
-//! case.
+//! The crate is not published yet. On the registry its name will be `jit-arrays`, because `jit` is taken there. A
+//! project will write `jit = { package = "jit-arrays", version = "0.1" }`. Programs write `use jit::prelude::*;` in
+//! either case.
 //!
 //! # Two minutes
 //!
-//! **Arrays** hold elements of one type. Operators work element by element, with numbers on either side, and return
+//! **Arrays** hold elements of one type. Operators work element by element, take numbers on either side, and return
 //! arrays. Nothing is computed until elements are read.
 //!
 //! ```
@@ -30,8 +30,8 @@
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!
-//! **[`#[jit]`](macro@jit)** makes Rust's own control flow work on arrays. Here each lane runs its own number of
-//! iterations, `limit` is an ordinary number, and operators take arrays without `&`.
+//! **[`#[jit]`](macro@jit)** makes Rust's own control flow work on arrays. In this example each lane runs its own
+//! number of iterations, `limit` is an ordinary number, and operators take arrays without `&`.
 //!
 //! ```
 //! use jit::prelude::*;
@@ -52,8 +52,8 @@
 //! ```
 //!
 //! **The type of a condition decides its stage.** A `bool` is decided on the host, by Rust, while recording: `return`,
-//! `?`, `break`, `for` and `match` have their usual meaning. A [`Mask`] is traced and differs by lane: both arms of an
-//! `if`, or the body of a `while`, are recorded once, and the variables that change there are merged lane by lane.
+//! `?`, `break`, `for` and `match` have their usual meaning. A [`Mask`] is traced and differs by lane. Both arms of an
+//! `if`, or the body of a `while`, are then recorded once, and the variables assigned there are merged lane by lane.
 //!
 //! ```
 //! use jit::prelude::*;
@@ -73,8 +73,8 @@
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!
-//! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded when it is first needed; without
-//! it a program runs on [`Device::Interpreter`]. [`with_device`] selects the device for a part of the program.
+//! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded on first use. Without it a program
+//! runs on [`Device::Interpreter`]. [`with_device`] selects the device for a part of the program.
 //!
 //! **Exactness.** No operation is contracted or approximated by default, and devices agree to the bit. [`fast_math`]
 //! and `#[jit(fast_math)]` select faster functions with errors of a few more units in the last place.
@@ -82,17 +82,17 @@
 //! **Observing.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
 //! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph.
 //!
-//! **Cancelling.** [`cancel`] ends what the process is computing, and [`with_timeout`] what a closure computes for too
-//! long.
+//! **Cancelling.** [`cancel`] ends the computations of the process. [`with_timeout`] ends a closure that computes for
+//! too long.
 //!
-//! # To go on
+//! # Further reading
 //!
 //! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on
 //! [evaluation](guide::evaluation), [freezing](guide::freezing), [debugging](guide::debugging),
 //! [accuracy](guide::accuracy) and [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`],
 //! [`tensor`], [`random`] and [`texture`] build on it.
 
-// What the macro writes names the crate from outside; this makes it work inside, too.
+// Code that the macro generates refers to the crate by its external name; this makes the name work inside, too.
 extern crate self as jit;
 
 pub use jit_core::calls::{
@@ -132,7 +132,7 @@ pub mod warnings;
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What nearly every program uses: `use jit::prelude::*;`.
+/// The names that nearly every program uses: `use jit::prelude::*;`.
 pub mod prelude {
     pub use crate::s;
     pub use crate::tensor::Tensor;
@@ -140,11 +140,11 @@ pub mod prelude {
         Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Local, Mask, Ptr, ReduceOp,
         Scan, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, freeze,
     };
-    // From where it is defined: `crate::jit` is also this crate's own name, which is private.
+    // Imported from the defining crate: `crate::jit` is also this crate's own name, which is private.
     pub use jit_macros::jit;
 }
 
-/// What generated code calls; no public interface.
+/// The functions that generated code calls; no public interface.
 #[doc(hidden)]
 pub mod __private {
     pub use jit_core::calls::dispatch;

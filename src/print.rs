@@ -1,4 +1,4 @@
-//! Where lines go that lanes print: see [`print!`](macro@crate::print).
+//! The destination of lines that lanes print: see [`print!`](macro@crate::print).
 //!
 //! ```
 //! use jit::prelude::*;

@@ -1,8 +1,8 @@
-//! What the compiler warns of in `#[jit]` functions: programs that compile, and surely mean something else.
+//! Compiler warnings for `#[jit]` functions: programs that compile, but almost certainly mean something else.
 //!
-//! The warnings are at the user's tokens, as those about deprecated methods do; each method of [`Suspicious`] is one of
-//! them, and says what it is about. They are given for traced conditions and for arrays only, which is known from the
-//! types. `#[allow(deprecated)]` on the statement, or on the function, silences them.
+//! The warnings appear at the user's tokens, through the deprecation lint. Each method of [`Suspicious`] is one of
+//! them, and its documentation explains it. They are issued only for traced conditions and arrays, as determined by
+//! type. `#[allow(deprecated)]` on the statement, or on the function, silences them.
 //!
 //! ```
 //! use jit::prelude::*;

@@ -1,4 +1,4 @@
-//! The chart around the heat maps, drawn by the host: axes, labels, and what the colours mean.
+//! The chart around the heat maps, drawn by the host: axes, labels, and the legend of the colours.
 
 use std::ops::Range;
 
@@ -15,15 +15,15 @@ const PAPER: Rgb<u8> = Rgb([16, 14, 24]);
 const INK: Rgb<u8> = Rgb([205, 200, 215]);
 const MARGIN: u32 = 64;
 const GAP: u32 = 56;
-/// Width of the bar of colours.
+/// Width of the colour bar.
 const BAR: u32 = 20;
 /// Letters are drawn twice as large as they are defined.
 const SCALE: u32 = 2;
-/// From letter to letter, and their height.
+/// The distance from letter to letter.
 const ADVANCE: u32 = 6 * SCALE;
 const HEIGHT: u32 = 7 * SCALE;
 
-/// Both maps side by side, with their axes and the bar of colours.
+/// Draws both maps side by side, with their axes and the colour bar.
 pub(crate) fn draw(maps: &[RgbImage; 2], spot: f32, strikes: Range<f32>) -> RgbImage {
     let size = maps[0].width();
     let width = MARGIN + 2 * size + GAP + 2 * MARGIN + BAR;
@@ -51,7 +51,7 @@ pub(crate) fn draw(maps: &[RgbImage; 2], spot: f32, strikes: Range<f32>) -> RgbI
     chart
 }
 
-/// The bar of colours, a tick for every second contour line.
+/// Draws the colour bar, with a tick for every second contour line.
 fn bar(chart: &mut RgbImage, left: u32, size: u32, spot: f32) {
     for down in 0..size {
         let place = (1.0 - down as f32 / (size - 1) as f32) * (INFERNO.len() - 1) as f32;
@@ -70,7 +70,7 @@ fn bar(chart: &mut RgbImage, left: u32, size: u32, spot: f32) {
     write(chart, "price", left + BAR / 2, MARGIN - HEIGHT - 12);
 }
 
-/// A number as short as its size allows.
+/// Formats a number as short as its size allows.
 fn label(number: f32) -> String {
     if number == 0.0 || number >= 10.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
@@ -80,7 +80,7 @@ fn line(chart: &mut RgbImage, (left, top): (u32, u32), (width, height): (u32, u3
     (0..width).for_each(|x| (0..height).for_each(|y| chart.put_pixel(left + x, top + y, INK)));
 }
 
-/// Text around a position across, below a position down.
+/// Writes text centred at a horizontal position, below a vertical position.
 fn write(chart: &mut RgbImage, text: &str, middle: u32, top: u32) {
     let left = middle.saturating_sub((text.len() as u32 * ADVANCE - SCALE) / 2);
     for (i, letter) in text.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! Values as colours, with contour lines: part of the kernel that computes the values.
+//! Mapping of values to colours, with contour lines: fused into the kernel that computes the values.
 
 use image::RgbImage;
 use jit::prelude::*;
@@ -19,11 +19,11 @@ pub(crate) const INFERNO: [[f32; 3]; 10] = [
     [252.0, 255.0, 164.0],
 ];
 
-/// What the colours mean, and how far it is from pixel to pixel.
+/// The meaning of the colours, and the distance from pixel to pixel.
 pub(crate) struct Scale {
     /// The price of the last colour.
     pub(crate) highest: Float,
-    /// From contour line to contour line.
+    /// The distance from contour line to contour line.
     pub(crate) contour_distance: Float,
     pub(crate) strike_of_pixel: Float,
     pub(crate) volatility_of_pixel: f32,
@@ -32,8 +32,8 @@ pub(crate) struct Scale {
 /// Red, green and blue of each pixel.
 pub(crate) type Colours = (UInt8, UInt8, UInt8);
 
-/// The colour of each price. Contour lines are as wide everywhere, whatever the slope: their distance is that of the
-/// values, divided by how much the value changes from pixel to pixel.
+/// Returns the colour of each price. Contour lines are equally wide everywhere, whatever the slope: the distance to a
+/// line is that of the values, divided by the change of the value from pixel to pixel.
 #[jit]
 pub(crate) fn paint(valuation: &Valuation, scale: &Scale) -> Colours {
     let slope_across = valuation.by_strike * scale.strike_of_pixel;
@@ -55,7 +55,7 @@ pub(crate) fn paint(valuation: &Valuation, scale: &Scale) -> Colours {
     (channel(0), channel(1), channel(2))
 }
 
-/// A square picture of computed colours.
+/// Returns a square picture of computed colours.
 pub(crate) fn read((red, green, blue): &Colours, size: u32) -> Result<RgbImage, jit::Error> {
     let (red, green, blue) = (red.to_vec()?, green.to_vec()?, blue.to_vec()?);
     Ok(RgbImage::from_fn(size, size, |x, y| {

@@ -1,4 +1,4 @@
-//! The prices and their derivatives against the formula in double precision and against laws that they obey.
+//! Compares the prices and their derivatives with the formula in double precision, and checks laws that they obey.
 
 use jit::prelude::*;
 
@@ -40,7 +40,8 @@ fn dear_options_are_bright_and_worthless_ones_dark() {
     let [call, put] = heat_maps(&market(), 64).unwrap();
     let brightness =
         |map: &image::RgbImage, x, y| map.get_pixel(x, y).0.iter().map(|byte| u32::from(*byte)).sum::<u32>();
-    // Low strikes, at the left, make a call dear, and high ones a put; both are dearer above, where prices vary more.
+    // Low strikes, at the left, make a call expensive, and high ones a put; both are more expensive at the top, where
+    // volatility is higher.
     assert!(brightness(&call, 1, 1) > 400 && brightness(&call, 62, 62) < 60);
     assert!(brightness(&put, 62, 1) > 400 && brightness(&put, 1, 62) < 60);
     let chart = chart::draw(&[call, put], 100.0, 50.0..150.0);

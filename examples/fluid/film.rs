@@ -1,5 +1,5 @@
-//! Pictures one after another in one file: an animated PNG (W3C, “Portable Network Graphics Specification (Third
-//! Edition)”, 2025).
+//! A sequence of pictures in one file: an animated PNG (W3C, “Portable Network Graphics Specification (Third Edition)”,
+//! 2025).
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use image::RgbImage;
 use png::{BitDepth, ColorType, Compression, Encoder, Filter, Writer};
 
-/// A film that is written.
+/// A film that is being written.
 pub(crate) struct Film {
     writer: Writer<BufWriter<File>>,
     path: PathBuf,
 }
 
-/// Pictures a second.
+/// Pictures per second.
 const RATE: u16 = 25;
 
 impl Film {
-    /// A file for so many square pictures.
+    /// Creates a file for a number of square pictures.
     pub(crate) fn create(path: &Path, size: u32, pictures: u32) -> Result<Film, String> {
         let file = File::create(path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
         let mut encoder = Encoder::new(BufWriter::new(file), size, size);
@@ -40,7 +40,7 @@ impl Film {
         self.writer.write_image_data(picture).map_err(|error| cannot_write(&self.path, &error))
     }
 
-    /// Ends the file and says where it is.
+    /// Ends the file and prints its path.
     #[allow(clippy::print_stdout, reason = "the user wants to know where the film is")]
     pub(crate) fn finish(self) -> Result<(), String> {
         self.writer.finish().map_err(|error| cannot_write(&self.path, &error))?;
@@ -53,7 +53,7 @@ fn cannot_write(path: &Path, error: &png::EncodingError) -> String {
     format!("cannot write {}: {error}", path.display())
 }
 
-/// A picture by itself.
+/// Returns a single picture.
 pub(crate) fn image(picture: &[u8], size: u32) -> Result<RgbImage, String> {
     RgbImage::from_raw(size, size, picture.to_vec()).ok_or_else(|| "the picture is no square".to_owned())
 }

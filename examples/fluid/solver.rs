@@ -1,18 +1,18 @@
-//! A fluid without friction and without divergence, on a square grid of cells with a wall around it.
+//! An inviscid, incompressible fluid on a square grid of cells with a wall around it.
 //!
-//! Each step adds the jets, turns vortices that the grid has damped (R. Fedkiw, J. Stam and H. W. Jensen, “Visual
-//! Simulation of Smoke”, 2001), takes the divergence out of the velocity by the gradient of a pressure, and carries
-//! velocity and dye along the flow.
+//! Each step adds the jets, restores vortices that the grid has damped (R. Fedkiw, J. Stam and H. W. Jensen, “Visual
+//! Simulation of Smoke”, 2001), removes the divergence of the velocity by the gradient of a pressure, and advects
+//! velocity and dye.
 
 use jit::color::linear_to_srgb;
 use jit::linalg::{Vec2, Vec3};
 use jit::prelude::*;
 
-/// Passes over the grid for the pressure, which begins with that of the last step.
+/// The number of passes over the grid for the pressure, which begins with that of the last step.
 pub(crate) const PASSES: u32 = 40;
-/// How much of the lost rotation is given back.
+/// The fraction of the lost rotation that is restored.
 pub(crate) const SWIRL: f32 = 0.12;
-/// What remains of the dye after a step.
+/// The fraction of the dye that remains after a step.
 pub(crate) const FADE: f32 = 0.997;
 
 /// Where dyed water comes in. Places and speeds are in sides of the grid.
@@ -20,7 +20,7 @@ pub(crate) struct Jet {
     pub(crate) centre: [f32; 2],
     pub(crate) velocity: [f32; 2],
     pub(crate) colour: [f32; 3],
-    /// How fast it swings, in radians a step.
+    /// How fast it swings, in radians per step.
     pub(crate) swing: f32,
 }
 
@@ -35,12 +35,12 @@ pub(crate) const JETS: [Jet; 2] = [
 pub(crate) struct Fluid {
     /// Cells along each side.
     pub(crate) size: u32,
-    /// In cells a step.
+    /// In cells per step.
     pub(crate) velocity: Vec2<f32>,
     pub(crate) pressure: Float,
     /// Red, green and blue light.
     pub(crate) dye: Vec3<f32>,
-    /// How many steps there were.
+    /// The number of steps so far.
     pub(crate) time: Float,
 }
 
@@ -58,7 +58,7 @@ struct Grid {
 impl Fluid {
     /// Water at rest.
     pub(crate) fn new(size: u32) -> Fluid {
-        // In memory, as it is after each step, so that one recording serves all of them.
+        // In memory, as after each step, so that one recording serves all of them.
         let zeros = || Float::from(vec![0.0; (size * size) as usize]);
         Fluid {
             size,
@@ -69,7 +69,7 @@ impl Fluid {
         }
     }
 
-    /// Lets some time pass.
+    /// Advances the simulation.
     #[freeze]
     pub(crate) fn step(&mut self) {
         let grid = Grid::new(self.size);
@@ -99,7 +99,7 @@ impl Grid {
         }
     }
 
-    /// How fast a field grows to the right and downwards.
+    /// Returns the gradient of a field, to the right and downwards.
     fn gradient(&self, field: &Float) -> Vec2<f32> {
         let across = field.gather(&self.right) - field.gather(&self.left);
         let down = field.gather(&self.below) - field.gather(&self.above);
@@ -109,7 +109,7 @@ impl Grid {
 
 #[jit]
 impl Fluid {
-    /// Lets the jets pour in what they have: near a jet, water and dye become those of the jet.
+    /// Adds the jets: near a jet, water and dye become those of the jet.
     fn pour(&mut self, grid: &Grid) {
         let size = self.size as f32;
         for jet in &JETS {
@@ -122,11 +122,11 @@ impl Fluid {
             self.velocity += (wanted - self.velocity) * share;
             self.dye += (Vec3::from(jet.colour) - self.dye) * share;
         }
-        // What other lanes will read is computed together, in one launch.
+        // Values that other lanes will read are computed together, in one launch.
         jit::schedule(&(&self.velocity, &self.dye));
     }
 
-    /// Turns vortices that the grid has damped.
+    /// Restores vortices that the grid has damped.
     fn swirl(&mut self, grid: &Grid) {
         let (across, down) = (grid.gradient(&self.velocity.x), grid.gradient(&self.velocity.y));
         let rotation = down.x - across.y;
@@ -138,7 +138,7 @@ impl Fluid {
         jit::schedule(&self.velocity);
     }
 
-    /// Takes the divergence out of the velocity, and lets no water through the walls.
+    /// Removes the divergence of the velocity, and lets no water through the walls.
     fn project(&mut self, grid: &Grid) {
         let divergence = grid.gradient(&self.velocity.x).x + grid.gradient(&self.velocity.y).y;
         jit::schedule(&divergence);
@@ -153,7 +153,8 @@ impl Fluid {
         jit::schedule(&self.velocity);
     }
 
-    /// Carries velocity and dye along: each cell gets what was upstream, between the four cells around that place.
+    /// Advects velocity and dye: each cell gets the value upstream, interpolated between the four cells around that
+    /// place.
     fn flow(&mut self, grid: &Grid) {
         let end = self.size as f32 - 1.001;
         let (x, y) = ((grid.x - self.velocity.x).clamp(0.0, end), (grid.y - self.velocity.y).clamp(0.0, end));
@@ -173,7 +174,7 @@ impl Fluid {
     }
 }
 
-/// The dye as red, green and blue bytes of a picture.
+/// Returns the dye as red, green and blue bytes of a picture.
 pub(crate) fn develop(fluid: &Fluid) -> Result<Vec<u8>, String> {
     let light = fluid.dye.map(|light| 1.0 - (-1.4 * light).exp());
     let pixels = (light.map(linear_to_srgb) * 255.0 + 0.5).cast::<u8>();

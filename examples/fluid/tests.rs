@@ -1,4 +1,4 @@
-//! The fluid against plain Rust, cell by cell.
+//! Compares the fluid with plain Rust, cell by cell.
 
 use jit::prelude::*;
 
@@ -24,7 +24,7 @@ impl Plain {
         (0..size * size).map(move |cell| (cell % size, cell / size))
     }
 
-    /// Left, right, above and below.
+    /// Returns the neighbours to the left, right, above and below.
     fn beside(&self, field: &[f32], x: usize, y: usize) -> [f32; 4] {
         let last = self.size - 1;
         [(x.max(1) - 1, y), ((x + 1).min(last), y), (x, y.max(1) - 1), (x, (y + 1).min(last))]

@@ -1,10 +1,10 @@
-//! The galaxies: how they begin, and how they move.
+//! The galaxies: their initial state and their motion.
 
 use jit::linalg::Vec3;
 use jit::prelude::*;
 use jit::random::{Generator, rng};
 
-/// Things in motion, one a lane. The derive lets `#[jit]` and `jit::eval` find the arrays of a struct.
+/// Moving bodies, one per lane. The derive lets `#[jit]` and `jit::eval` find the arrays of a struct.
 #[derive(Clone, Traverse)]
 pub(crate) struct Bodies {
     pub(crate) position: Vec3<f32>,
@@ -17,22 +17,22 @@ pub(crate) struct Encounter {
     /// One lane each.
     pub(crate) centres: [Bodies; 2],
     pub(crate) stars: Bodies,
-    /// Which light a star gives: see [`Encounter::POPULATIONS`].
+    /// The light that a star emits: see [`Encounter::POPULATIONS`].
     pub(crate) population: UInt,
 }
 
-/// Within this distance of a centre its pull becomes weaker instead of stronger: its mass is spread out.
+/// Within this distance of a centre its attraction becomes weaker instead of stronger: its mass is spread out.
 const SOFTENING: f32 = 0.15;
-/// Where the centres are in the beginning, one on each side.
+/// The initial positions of the centres, one on each side.
 const START: [f32; 3] = [1.9, 1.15, 0.0];
-/// How fast they approach each other, compared with bodies that just escape.
+/// The speed of approach, relative to bodies that just escape.
 const SPEED: f32 = 0.8;
 
 impl Encounter {
     /// The inner and outer stars of the first galaxy, then those of the second.
     pub(crate) const POPULATIONS: u32 = 4;
 
-    /// Two galaxies on their way, half of the stars in each.
+    /// Creates two galaxies on their way, with half of the stars in each.
     pub(crate) fn new(stars: usize, seed: u32) -> Self {
         let distance = 2.0 * (START[0] * START[0] + START[1] * START[1]).sqrt();
         // Two masses of 1 escape each other if their relative speed is √(2 · 2 / distance); each has half of it.
@@ -48,13 +48,13 @@ impl Encounter {
     }
 }
 
-/// Stars on circular orbits around their centre. Even lanes belong to the first galaxy, whose disc lies almost in the
-/// plane of the encounter; odd ones to the second, whose disc is tilted.
+/// Creates stars on circular orbits around their centre. Even lanes belong to the first galaxy, whose disc is almost in
+/// the plane of the encounter; odd ones to the second, whose disc is tilted.
 #[jit]
 fn discs(centres: &[Bodies; 2], rng: &mut Generator, count: usize) -> (Bodies, UInt) {
     let lane = UInt::arange(count);
     let is_second = lane % 2 == 1;
-    // As many stars in each ring, so that the middle is bright; the edge is soft.
+    // Equally many stars in each ring, so that the middle is bright; the edge is soft.
     let ring: Float = rng.random(count);
     let softness: Float = rng.normal(0.0, 0.1, count);
     let distance = (0.02 + 0.98 * ring) * softness.exp();
@@ -79,15 +79,15 @@ fn discs(centres: &[Bodies; 2], rng: &mut Generator, count: usize) -> (Bodies, U
     (stars, 2 * is_second.cast::<u32>() + is_outer.cast::<u32>())
 }
 
-/// `(distance² + softening²)^(3/2)`, by which a distance is divided for the pull of a centre (H. Plummer, “On the
-/// Problem of Distribution in Globular Star Clusters”, 1911).
+/// Returns `(distance² + softening²)^(3/2)`, the divisor of a distance for the attraction of a centre (H. Plummer, “On
+/// the Problem of Distribution in Globular Star Clusters”, 1911).
 #[jit]
 fn softened_cube(squared_distance: &Float) -> Float {
     let softened = squared_distance + SOFTENING * SOFTENING;
     softened * softened.sqrt()
 }
 
-/// The acceleration of bodies by a centre.
+/// Returns the acceleration of bodies by a centre.
 #[jit]
 fn pull(at: &Vec3<f32>, centre: &Vec3<f32>) -> Vec3<f32> {
     let towards = centre - at;
@@ -96,8 +96,8 @@ fn pull(at: &Vec3<f32>, centre: &Vec3<f32>) -> Vec3<f32> {
 
 #[jit]
 impl Encounter {
-    /// Lets some time pass, in equal steps: half a step with the speed, a step of acceleration, half a step with the
-    /// new speed (the leapfrog, which keeps energy over any time).
+    /// Advances by equal steps: half a step with the speed, a step of acceleration, half a step with the new speed (the
+    /// leapfrog, which conserves energy over any time).
     pub(crate) fn advance(&mut self, step: &Float, steps: &UInt) {
         let half = 0.5 * step;
         let mut centres = self.centres.clone();
@@ -109,8 +109,8 @@ impl Encounter {
             self.stars.position += self.stars.velocity * half;
             done += 1;
         }
-        // What a loop changes becomes as wide as the loop. The centres are wanted with one lane each, so those of the
-        // loop above are forgotten, and a narrow loop moves them once more.
+        // State that a loop changes becomes as wide as the loop. The centres are needed with one lane each, so those of
+        // the loop above are discarded, and a narrow loop moves them again.
         let mut done = UInt::from(0);
         while done < steps {
             advance_centres(&mut self.centres, step);
@@ -119,7 +119,8 @@ impl Encounter {
     }
 }
 
-/// A step of both centres, which pull each other and do not feel the stars; gives where they are in the middle of it.
+/// Advances both centres, which attract each other and are not affected by the stars; returns their positions in the
+/// middle of the step.
 #[jit]
 fn advance_centres(centres: &mut [Bodies; 2], step: &Float) -> [Vec3<f32>; 2] {
     let half = 0.5 * step;

@@ -5,16 +5,16 @@ use jit::prelude::*;
 
 use crate::galaxy::Encounter;
 
-/// Half of what is seen across, in units of length.
+/// Half of the visible width, in units of length.
 const HALF_WIDTH: f32 = 4.0;
-/// How far the camera is turned up from looking straight down on the orbits, in radians.
+/// The elevation of the camera from looking straight down on the orbits, in radians.
 const ELEVATION: f32 = 0.5;
 /// Red, green and blue of each population: old yellow stars inside, young blue ones outside; the second galaxy is
 /// rosier.
 const COLOURS: [[f32; 3]; Encounter::POPULATIONS as usize] =
     [[1.0, 0.74, 0.45], [0.42, 0.62, 1.0], [1.0, 0.68, 0.5], [1.0, 0.42, 0.55]];
 
-/// The light of all stars: an image for each population, one after another.
+/// Returns the light of all stars: an image for each population, one after another.
 #[jit]
 pub(crate) fn expose(encounter: &Encounter, (width, height): (u32, u32)) -> Float {
     let mut light = Float::zeros((width * height * Encounter::POPULATIONS) as usize);
@@ -23,7 +23,7 @@ pub(crate) fn expose(encounter: &Encounter, (width, height): (u32, u32)) -> Floa
     let across = position.x * scale + (0.5 * width as f32 - 0.5);
     let up = position.y * ELEVATION.cos() - position.z * ELEVATION.sin();
     let down = (0.5 * height as f32 - 0.5) - up * scale;
-    // A star shines on the four pixels around it, more on the nearer ones, so that it moves smoothly.
+    // A star lights the four pixels around it, the nearer ones more, so that it moves smoothly.
     let (left, top) = (across.floor(), down.floor());
     for (right, below) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
         let (x, y) = (left + right, top + below);
@@ -36,8 +36,8 @@ pub(crate) fn expose(encounter: &Encounter, (width, height): (u32, u32)) -> Floa
     light
 }
 
-/// Light as colours. Bright and faint parts keep their hue, because all channels are brightened by the same factor (R.
-/// Lupton and others, “Preparing Red-Green-Blue Images from CCD Data”, 2004).
+/// Converts light to colours. Bright and faint parts keep their hue, because all channels are scaled by the same factor
+/// (R. Lupton and others, “Preparing Red-Green-Blue Images from CCD Data”, 2004).
 #[jit]
 fn tone(light: &Float, pixels: u32, exposure: &Float) -> (UInt8, UInt8, UInt8) {
     let pixel = UInt::arange(pixels as usize);
@@ -55,7 +55,7 @@ fn tone(light: &Float, pixels: u32, exposure: &Float) -> (UInt8, UInt8, UInt8) {
     (developed(red, 0.012), developed(green, 0.014), developed(blue, 0.03))
 }
 
-/// The picture of a frame. The exposure is that of a million stars whatever their number.
+/// Returns the picture of a frame. The exposure is that of a million stars, whatever their number.
 pub(crate) fn develop(light: &Float, (width, height): (u32, u32), stars: usize) -> Result<RgbImage, jit::Error> {
     let pixels = width * height;
     let exposure = Float::opaque(0.6 * pixels as f32 / stars as f32);

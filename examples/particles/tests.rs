@@ -1,4 +1,4 @@
-//! The encounter against laws that it must obey.
+//! Checks laws that the encounter must obey.
 
 use jit::prelude::*;
 

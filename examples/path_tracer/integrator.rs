@@ -1,4 +1,4 @@
-//! Paths of light, followed backwards from the camera (J. Kajiya, “The Rendering Equation”, 1986).
+//! Light paths, traced backwards from the camera (J. Kajiya, “The Rendering Equation”, 1986).
 
 use jit::linalg::Vec3;
 use jit::prelude::*;
@@ -8,20 +8,20 @@ use crate::materials::{Material, Meeting};
 use crate::scene::{Scene, camera_rays};
 use crate::shapes::{Ray, Shape};
 
-/// Surfaces that a path meets at most.
+/// The maximum number of surfaces on a path.
 const LONGEST: u32 = 12;
-/// From here on a path ends by chance, the darker the more likely.
+/// From here on a path ends by chance; the darker it is, the more likely.
 const ROULETTE: u32 = 3;
-/// More light than this does not come by chance behind a matte surface: single bright points would need many passes to
-/// become even.
+/// The limit of light that a path finds by chance after a matte surface: single bright points would need many passes to
+/// average out.
 const BRIGHTEST: f32 = 3.0;
 
-/// The picture as it becomes: everything that is kept from pass to pass.
+/// The film: the state that is retained from pass to pass.
 #[derive(Traverse)]
 pub(crate) struct Film {
     /// The light of all passes, added up.
     pub(crate) light: Vec3,
-    /// Rays that were followed, for each pixel.
+    /// The number of rays that were traced for each pixel.
     pub(crate) rays: UInt,
     rng: Pcg32,
     #[traverse(constexpr)]
@@ -39,7 +39,7 @@ impl Film {
         }
     }
 
-    /// One more path for each pixel: records it, and computes nothing.
+    /// Records one more path for each pixel; computes nothing.
     pub(crate) fn expose(&mut self, scene: &Scene) {
         let (width, height) = self.size;
         let ray = camera_rays(width, height, &mut self.rng);
@@ -49,14 +49,14 @@ impl Film {
     }
 }
 
-/// The light that comes along rays, and how many rays it took to find it.
+/// Returns the light along rays, and the number of rays it took to find it.
 #[jit]
 pub(crate) fn radiance(scene: &Scene, mut ray: Ray, rng: &mut Pcg32) -> (Vec3, UInt) {
     let mut light = Vec3::zeros(1);
     let mut throughput = Vec3::splat(1.0);
     let mut rays = UInt::from(0);
     let mut length = UInt::from(0);
-    // Light of the lamp is looked for behind matte surfaces, so it is not counted again if it is met.
+    // Light of the lamp is sampled at matte surfaces, so it is not counted again if a path hits the lamp.
     let mut counts_glow = Mask::from(true);
     let mut is_direct = Mask::from(true);
     while length < LONGEST {
@@ -76,7 +76,7 @@ pub(crate) fn radiance(scene: &Scene, mut ray: Ray, rng: &mut Pcg32) -> (Vec3, U
             light += (throughput * bounce.glow).min(&most);
         }
         throughput *= bounce.weight;
-        // On the side where the path continues, a little off the surface.
+        // On the side where the path continues, slightly off the surface.
         let side = bounce.direction.dot(&meeting.normal).sign();
         let start = meeting.point + meeting.normal * (side * 1e-3);
         if bounce.is_diffuse {

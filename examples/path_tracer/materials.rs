@@ -1,40 +1,40 @@
-//! The materials: where light that arrives from a direction may have come from, and how much of it there is.
+//! The materials: the direction from which light may have come, and its amount.
 
 use jit::linalg::Vec3;
 use jit::prelude::*;
 
-/// Where a path meets a surface.
+/// The point where a path meets a surface.
 #[derive(Traverse)]
 pub(crate) struct Meeting {
-    /// The direction that the path comes along.
+    /// The direction of the path.
     pub(crate) direction: Vec3,
     pub(crate) point: Vec3,
-    /// Away from the surface.
+    /// Points away from the surface.
     pub(crate) normal: Vec3,
     /// Three random numbers in [0, 1).
     pub(crate) random: Vec3,
 }
 
-/// How a path continues.
+/// The continuation of a path.
 #[derive(Clone, Traverse)]
 pub(crate) struct Bounce {
-    /// Where to.
+    /// Its direction.
     pub(crate) direction: Vec3,
-    /// How much of the light from there goes on along the path.
+    /// The fraction of light from there that continues along the path.
     pub(crate) weight: Vec3,
-    /// Whether light comes from all sides, so that lamps are better looked for than met by chance.
+    /// Whether light arrives from all sides, so that lamps are better sampled than hit by chance.
     pub(crate) is_diffuse: Mask,
-    /// The light that begins here.
+    /// The light that is emitted here.
     pub(crate) glow: Vec3,
 }
 
 #[jit(dispatch)]
 pub(crate) trait Material {
-    /// How a path continues.
+    /// Returns the continuation of a path.
     fn bounce(&self, meeting: &Meeting) -> Bounce;
 }
 
-/// A direction, every one as likely.
+/// Returns a uniformly distributed direction.
 #[jit]
 fn on_sphere(random: &Vec3) -> Vec3 {
     let height = 1.0 - 2.0 * random.x;
@@ -43,7 +43,7 @@ fn on_sphere(random: &Vec3) -> Vec3 {
     Vec3::new(around * cosine, around * sine, height)
 }
 
-/// Sends light equally bright to all sides. Every second square of a pattern has the other colour.
+/// Scatters light equally to all sides. Every second square of a pattern has the other colour.
 #[derive(Traverse)]
 pub(crate) struct Matte {
     pub(crate) colors: [[f32; 3]; 2],
@@ -62,13 +62,13 @@ impl Material for Matte {
         let square = (meeting.point.x.floor() + meeting.point.z.floor()) * 0.5;
         let [even, odd] = self.colors.map(Vec3::from);
         let weight = if square == square.floor() { even } else { odd };
-        // The normal plus a random direction: as likely as its cosine.
+        // The normal plus a random direction: the density is the cosine.
         let direction = (normal * 1.0001 + on_sphere(&meeting.random)).normalize();
         Bounce { direction, weight, is_diffuse: Mask::from(true), glow: Vec3::zeros(1) }
     }
 }
 
-/// Reflects, the rougher the more blurred.
+/// Reflects, with more blur for higher roughness.
 #[derive(Traverse)]
 pub(crate) struct Metal {
     pub(crate) color: [f32; 3],
@@ -92,11 +92,11 @@ impl Material for Metal {
     }
 }
 
-/// Lets light through, bent, and reflects some.
+/// Refracts light, and reflects some.
 #[derive(Traverse)]
 pub(crate) struct Glass {
     pub(crate) color: [f32; 3],
-    /// Of refraction.
+    /// The index of refraction.
     pub(crate) index: f32,
 }
 
@@ -118,7 +118,7 @@ impl Material for Glass {
     }
 }
 
-/// Gives light, on the side that its normal points to.
+/// Emits light, on the side that its normal points to.
 #[derive(Traverse)]
 pub(crate) struct Lamp {
     pub(crate) light: [f32; 3],
@@ -133,7 +133,7 @@ impl Material for Lamp {
     }
 }
 
-/// The normal on the side where the path comes from.
+/// Returns the normal on the side where the path comes from.
 #[jit]
 fn facing(meeting: &Meeting) -> Vec3 {
     if meeting.direction.dot(&meeting.normal) > 0.0 { -meeting.normal } else { meeting.normal.clone() }

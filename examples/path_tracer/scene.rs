@@ -1,4 +1,4 @@
-//! What there is to see: things with a shape and a material, a lamp, a sky, and a camera.
+//! The scene: objects with a shape and a material, a lamp, a sky, and a camera.
 
 use jit::linalg::Vec3;
 use jit::prelude::*;
@@ -9,9 +9,9 @@ use crate::shapes::{Cuboid, Ray, Rectangle, Shape, Sphere, Torus};
 
 pub(crate) struct Scene {
     pub(crate) shapes: Instances<dyn Shape>,
-    /// What shapes are made of: that of a shape has the same id.
+    /// The materials of the shapes: that of a shape has the same id.
     pub(crate) materials: Instances<dyn Material>,
-    /// What is looked for from surfaces that are lit from all sides: a rectangle and its light.
+    /// The lamp that is sampled from diffuse surfaces: a rectangle and its light.
     pub(crate) lamp: (Rectangle, [f32; 3]),
     /// The light of the sky at the horizon and above.
     pub(crate) sky: [[f32; 3]; 2],
@@ -46,7 +46,7 @@ impl Scene {
 /// The first surface along a ray.
 pub(crate) struct Hit {
     pub(crate) distance: Float,
-    /// Which shape it belongs to; 0 is none.
+    /// The shape that it belongs to; 0 is none.
     pub(crate) id: UInt,
 }
 
@@ -64,7 +64,7 @@ impl Scene {
         Hit { distance, id }
     }
 
-    /// Whether nothing is met before a distance.
+    /// Returns whether nothing is hit before a distance.
     pub(crate) fn is_free(&self, ray: &Ray, until: &Float) -> Mask {
         let mut is_free = Mask::from(true);
         for shape in self.shapes.ids() {
@@ -73,7 +73,7 @@ impl Scene {
         is_free
     }
 
-    /// The same shape in all lanes.
+    /// Returns the same shape in all lanes.
     fn shape(&self, id: u32) -> Ptr<dyn Shape> {
         self.shapes.at(&UInt::from(id))
     }
@@ -83,7 +83,7 @@ impl Scene {
         horizon.lerp(above, direction.y.max(0.0).sqrt())
     }
 
-    /// Light that comes to a matte surface straight from the lamp, for a colour of one.
+    /// Returns the light that reaches a matte surface directly from the lamp, for a colour of one.
     pub(crate) fn lamplight(&self, point: &Vec3, normal: &Vec3, rng: &mut Pcg32) -> Vec3 {
         let (lamp, light) = &self.lamp;
         let [a, b] = lamp.edges.map(Vec3::from);
@@ -103,8 +103,8 @@ impl Scene {
     }
 }
 
-/// Rays through a picture, a little blurred: each goes through a random point near the middle of its pixel and of a
-/// lens.
+/// Creates rays through a picture, slightly blurred: each goes through a random point near the middle of its pixel and
+/// of a lens.
 #[jit]
 pub(crate) fn camera_rays(width: u32, height: u32, rng: &mut Pcg32) -> Ray {
     let (eye, target) = (Vec3::from([0.5, 2.5, 7.3]), Vec3::from([0.12, 0.72, 0.0]));
@@ -113,7 +113,7 @@ pub(crate) fn camera_rays(width: u32, height: u32, rng: &mut Pcg32) -> Ray {
     let up = right.cross(&forward);
     let pixel = UInt::arange((width * height) as usize);
     let (column, row) = ((pixel % width).cast::<f32>(), (pixel / width).cast::<f32>());
-    // The height of what is seen at distance one, and the distance that is sharp.
+    // The height of the visible area at distance one, the focus distance, and the size of the lens.
     let (size, focus, lens) = (0.7, 7.0, 0.03);
     let scale = size / height as f32;
     let x = (column + soft(&rng.next_f32()) - 0.5 * width as f32) * scale;
@@ -125,7 +125,7 @@ pub(crate) fn camera_rays(width: u32, height: u32, rng: &mut Pcg32) -> Ray {
     Ray { origin: eye + from, direction: (sharp - from).normalize() }
 }
 
-/// A number in [0, 1) as an offset into a pixel and its neighbours, most likely in the middle: a tent.
+/// Maps a number in [0, 1) to an offset into a pixel and its neighbours, most likely in the middle: a tent filter.
 #[jit]
 fn soft(random: &Float) -> Float {
     let twice = 2.0 * random;

@@ -1,4 +1,4 @@
-//! The shapes: where a ray meets them, and which way their surface faces there.
+//! The shapes: where a ray meets them, and the normal of their surface there.
 
 use jit::linalg::{Vec2, Vec3};
 use jit::prelude::*;
@@ -17,14 +17,14 @@ impl Ray {
     }
 }
 
-/// Nearer than this nothing is met: rays begin on surfaces.
+/// Hits nearer than this are ignored, because rays begin on surfaces.
 pub(crate) const NEAREST: f32 = 1e-4;
 
 #[jit(dispatch)]
 pub(crate) trait Shape {
-    /// The distance along the ray to the first point of the surface; infinite if it passes.
+    /// Returns the distance along the ray to the first point of the surface; infinite if it misses.
     fn distance(&self, ray: &Ray) -> Float;
-    /// The direction away from the surface, of length one, at a point on it.
+    /// Returns the unit normal at a point on the surface.
     fn normal(&self, point: &Vec3) -> Vec3;
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Sphere {
     pub(crate) radius: f32,
 }
 
-/// Of two distances in order the first that lies ahead.
+/// Returns the first of two ordered distances that is ahead.
 #[jit]
 fn first_ahead(near: &Float, far: &Float) -> Float {
     if near > NEAREST {
@@ -51,7 +51,7 @@ impl Shape for Sphere {
     fn distance(&self, ray: &Ray) -> Float {
         let to_centre = Vec3::from(self.centre) - ray.origin;
         let middle = to_centre.dot(&ray.direction);
-        // How far the ray passes from the centre, from the part of the way that is across: exact also for distant
+        // The distance of the ray from the centre, from the perpendicular part of the way: exact also for distant
         // spheres.
         let across = to_centre - ray.direction * middle;
         let depth = self.radius * self.radius - across.squared_norm();
@@ -85,7 +85,7 @@ impl Rectangle {
         self.across().iter().map(|x| x * x).sum::<f32>().sqrt()
     }
 
-    /// The side that its normal points to.
+    /// Returns the side that its normal points to.
     pub(crate) fn facing(&self) -> [f32; 3] {
         self.across().map(|x| x / self.area())
     }
@@ -108,7 +108,7 @@ impl Shape for Rectangle {
     }
 }
 
-/// A box that stands upright, turned about its axis.
+/// An upright box, rotated about its axis.
 #[derive(Traverse)]
 pub(crate) struct Cuboid {
     pub(crate) centre: [f32; 3],
@@ -120,7 +120,7 @@ pub(crate) struct Cuboid {
 
 #[jit]
 impl Cuboid {
-    /// A direction as the box sees it, which is not turned there.
+    /// Rotates a direction into the coordinates of the box.
     fn turned(&self, direction: &Vec3, turn: f32) -> Vec3 {
         let (sine, cosine) = turn.sin_cos();
         Vec3::new(direction.x * cosine - direction.z * sine, &direction.y, direction.x * sine + direction.z * cosine)
@@ -134,7 +134,7 @@ impl Shape for Cuboid {
         let inverse = self.turned(&ray.direction, self.turn).map(|x| x.recip());
         let half = Vec3::from(self.half);
         let (first, second) = ((-origin - half) * inverse, (half - origin) * inverse);
-        // Between the last pair of planes that it enters and the first that it leaves, the ray is inside.
+        // The ray is inside between the last pair of planes that it enters and the first that it leaves.
         let enters = first.min(&second).component_max();
         let leaves = first.max(&second).component_min();
         if enters <= leaves { first_ahead(&enters, &leaves) } else { Float::from(f32::INFINITY) }
@@ -148,24 +148,24 @@ impl Shape for Cuboid {
     }
 }
 
-/// A ring, whose distance from a point is known, not where a ray meets it: found in steps of that distance (J. Hart,
-/// “Sphere Tracing”, 1996).
+/// A ring. Its distance from a point is known in closed form, but not the intersection with a ray, which is found in
+/// steps of that distance (J. Hart, “Sphere Tracing”, 1996).
 #[derive(Traverse)]
 pub(crate) struct Torus {
     pub(crate) centre: [f32; 3],
     /// The direction of its axis, of length one.
     pub(crate) axis: [f32; 3],
     pub(crate) radius: f32,
-    /// Of the ring itself.
+    /// The thickness of the ring itself.
     pub(crate) thickness: f32,
 }
 
-/// Steps after which a ray that grazes the ring has passed it.
+/// The number of steps after which a ray that grazes the ring counts as a miss.
 const STEPS: u32 = 128;
 
 #[jit]
 impl Torus {
-    /// Height above the middle, and distance from the circle that runs inside of the ring.
+    /// Returns the height above the middle, and the distance from the circle inside the ring.
     fn profile(&self, point: &Vec3) -> Vec2 {
         let from_centre = point - Vec3::from(self.centre);
         let height = from_centre.dot(Vec3::from(self.axis));

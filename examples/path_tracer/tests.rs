@@ -1,4 +1,4 @@
-//! The shapes against plain Rust in double precision, and laws that light obeys.
+//! Compares the shapes with plain Rust in double precision, and checks laws that light obeys.
 
 use jit::linalg::Vec3;
 use jit::prelude::*;
@@ -20,9 +20,9 @@ fn along(ray: (Point, Point), distance: f64) -> Point {
     std::array::from_fn(|i| ray.0[i] + distance * ray.1[i])
 }
 
-/// How far outside of the shape a point is, or inside if it is negative.
+/// Returns the distance of a point from the shape, negative inside.
 fn outside(shape: &dyn Fn(Point) -> f64, ray: (Point, Point)) -> Option<f64> {
-    // Small steps along the ray, then halves of the one in which the sign changes.
+    // Small steps along the ray, then bisection of the one in which the sign changes.
     let step = 1.0 / 512.0;
     let begin = shape(along(ray, 1e-3)) > 0.0;
     let after = (1..20 * 512).map(|i| f64::from(i) * step).find(|t| (shape(along(ray, *t)) > 0.0) != begin)?;
@@ -34,7 +34,7 @@ fn outside(shape: &dyn Fn(Point) -> f64, ray: (Point, Point)) -> Option<f64> {
     Some(high)
 }
 
-/// Rays from around a shape to somewhere near it.
+/// Creates rays from around a shape to somewhere near it.
 fn rays(count: usize) -> Ray {
     let mut rng = Pcg32::new(count, 5);
     let mut point = |size: f32| Vec3::new(rng.next_f32(), rng.next_f32(), rng.next_f32()) * (2.0 * size) - size;
@@ -42,7 +42,7 @@ fn rays(count: usize) -> Ray {
     Ray { direction: (target - &origin).normalize(), origin }
 }
 
-/// Compares a shape with its definition on many rays; both must find it as often.
+/// Compares a shape with its definition on many rays; both must hit equally often.
 fn agrees(shape: &dyn Shape, definition: &dyn Fn(Point) -> f64) {
     let ray = rays(300);
     let distance = shape.distance(&ray);
@@ -53,14 +53,14 @@ fn agrees(shape: &dyn Shape, definition: &dyn Fn(Point) -> f64) {
     for lane in 0..distance.len() {
         let ray = (origins[lane].map(f64::from), directions[lane].map(f64::from));
         let Some(wanted) = outside(definition, ray) else {
-            // What the steps miss is a graze.
+            // A hit that the steps miss is a graze.
             let got = f64::from(distance[lane]);
             assert!(got.is_infinite() || definition(along(ray, got)).abs() < 1e-3, "lane {lane}: {got}");
             continue;
         };
         hits += 1;
         let got = f64::from(distance[lane]);
-        // A ray that dips into the shape by less than a hundredth may pass it.
+        // A ray that dips into the shape by less than a hundredth may miss it.
         let deepest = (0..400).map(|i| -definition(along(ray, wanted + 1e-3 * f64::from(i)))).fold(0.0, f64::max);
         if got.is_infinite() && deepest < 1e-2 {
             continue;
@@ -127,7 +127,7 @@ fn rectangles_are_met_inside_of_their_edges() {
     assert!(hits > 30, "{hits}");
 }
 
-/// Bounces off a surface that faces up, of rays that come down or, from inside, up.
+/// Returns the bounces off a surface that faces up, of rays that come down or, from inside, up.
 fn bounces(material: &dyn Material, direction: [f32; 3]) -> (Vec<[f32; 3]>, Vec<[f32; 3]>) {
     let mut rng = Pcg32::new(2000, 9);
     let random = Vec3::new(rng.next_f32(), rng.next_f32(), rng.next_f32());
@@ -173,7 +173,7 @@ fn light_is_bent_by_snells_law_and_reflected_in_total() {
     assert!(directions.iter().all(|direction| direction[1] < 0.0), "all stays inside");
 }
 
-/// In a white world that gives as much light as it takes, everything looks the same.
+/// In a white environment that emits as much light as it absorbs, everything looks the same.
 #[test]
 fn white_things_vanish_before_a_white_sky() {
     let spheres: [Box<dyn Shape>; 2] = [
@@ -189,7 +189,7 @@ fn white_things_vanish_before_a_white_sky() {
     let ray = camera_rays(24, 24, &mut rng);
     let (light, _) = radiance(&scene, ray, &mut rng);
     let light = light.x.to_vec().unwrap();
-    // Paths that are longer than the longest are dark; roulette makes up for those that it ends.
+    // Paths longer than the maximum are dark; roulette compensates for those that it ends.
     let mean = light.iter().sum::<f32>() / light.len() as f32;
     assert!((mean - 1.0).abs() < 0.03, "{mean}");
     assert!(light.iter().filter(|x| (**x - 1.0).abs() < 1e-3).count() > light.len() / 2);

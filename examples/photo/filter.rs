@@ -1,6 +1,6 @@
 //! The filter, written in the language: planar channels in, planar channels out.
 //!
-//! A channel is a `Float` with one lane a pixel, row after row, and values from 0 to 1. Widths, heights and strengths
+//! A channel is a `Float` with one lane per pixel, row after row, and values from 0 to 1. Widths, heights and strengths
 //! are arrays of one opaque element, so one kernel serves every picture and every strength; the radius is `constexpr`
 //! and part of the code.
 
@@ -9,7 +9,7 @@ use jit::prelude::*;
 /// The red, green and blue channel.
 pub(crate) type Channels = (Float, Float, Float);
 
-/// Takes the interleaved bytes of a picture apart.
+/// Splits the interleaved bytes of a picture into channels.
 #[jit]
 pub(crate) fn unpack(bytes: &UInt8, pixels: usize) -> Channels {
     let first = 3 * UInt::arange(pixels);
@@ -17,7 +17,7 @@ pub(crate) fn unpack(bytes: &UInt8, pixels: usize) -> Channels {
     (channel(0), channel(1), channel(2))
 }
 
-/// Puts the channels together again, rounding to the nearest byte.
+/// Joins the channels, rounding to the nearest byte.
 #[jit]
 pub(crate) fn pack(channels: &Channels, pixels: usize) -> UInt8 {
     let (red, green, blue) = channels;
@@ -33,10 +33,10 @@ pub(crate) fn pack(channels: &Channels, pixels: usize) -> UInt8 {
     (value.clamp(0.0, 1.0) * 255.0 + 0.5).cast::<u8>()
 }
 
-/// Evens out noise and keeps edges: the bilateral filter (Tomasi and Manduchi 1998).
+/// Removes noise and keeps edges: the bilateral filter (Tomasi and Manduchi 1998).
 ///
-/// Each pixel becomes the mean of the pixels around it. A neighbour counts less the farther away it is and, `strength`
-/// being the distance of colours that still look alike, the more its colour differs: so the mean never crosses an edge.
+/// Each pixel becomes a weighted mean of the pixels around it. The weight of a neighbour falls with its distance and
+/// with the difference of its colour; `strength` is the scale of that difference. So the mean does not cross edges.
 #[jit]
 pub(crate) fn denoise(
     channels: &Channels,
@@ -77,16 +77,16 @@ pub(crate) fn denoise(
     (red_sum / weight_sum, green_sum / weight_sum, blue_sum / weight_sum)
 }
 
-/// Makes edges crisp (unsharp masking): what a blur would take away is added once more, times `amount`.
+/// Sharpens edges (unsharp masking): adds the part that a blur would remove, times `amount`.
 ///
-/// Differences below `threshold` are left as they are, so that smooth areas don't become grainy.
+/// Differences below `threshold` are not amplified, so that smooth areas don't become grainy.
 #[jit]
 pub(crate) fn sharpen(channel: &Float, columns: &Int, rows: &Int, amount: &Float, threshold: &Float) -> Float {
     let detail = channel - blur(channel, columns, rows);
     if detail.abs() > threshold { (channel + amount * detail).clamp(0.0, 1.0) } else { channel.clone() }
 }
 
-/// The mean of the 3 × 3 pixels around each pixel, the nearer ones counting more; borders repeat the last pixel.
+/// Returns the weighted mean of the 3 × 3 pixels around each pixel; borders repeat the last pixel.
 #[jit]
 fn blur(channel: &Float, columns: &Int, rows: &Int) -> Float {
     let pixel = Int::arange(channel.width());

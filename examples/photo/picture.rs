@@ -1,4 +1,4 @@
-//! Pictures in files: reading with every refusal in one sentence, and writing.
+//! Picture files: reading, with a one-sentence message for every error, and writing.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ const MAX_PIXELS: u64 = 1 << 28;
 /// Bytes that the steps need for a pixel at their peak: the decoded picture, and two stages of three `f32` channels.
 const BYTES_PER_PIXEL: u64 = 48;
 
-/// Reads a PNG or JPEG; the message says what is wrong with the file.
+/// Reads a PNG or JPEG; returns a message about the error in the file.
 pub(crate) fn read(path: &Path) -> Result<RgbImage, String> {
     let name = path.display();
     if path.is_dir() {
@@ -21,7 +21,7 @@ pub(crate) fn read(path: &Path) -> Result<RgbImage, String> {
         .map_err(|error| format!("{name} is not a PNG or JPEG picture that can be read: {}", one_line(&error)))?;
     check_size(path, u64::from(width) * u64::from(height))?;
     let mut reader = open(path)?;
-    // `check_size` has compared the picture with the memory there is; the decoder's own guess is much lower.
+    // `check_size` has compared the picture with the available memory; the decoder's own limit is much lower.
     reader.limits(Limits::no_limits());
     let picture = reader.decode().map_err(|error| format!("{name} is damaged: {}", one_line(&error)))?;
     Ok(picture.into_rgb8())
@@ -33,7 +33,7 @@ fn open(path: &Path) -> Result<ImageReader<std::io::BufReader<std::fs::File>>, S
         .map_err(|error| format!("cannot open {}: {}", path.display(), one_line(&error)))
 }
 
-/// Refuses a picture that the kernels can't count or the memory can't hold.
+/// Rejects a picture that the kernels can't count or that does not fit into memory.
 fn check_size(path: &Path, pixels: u64) -> Result<(), String> {
     let name = path.display();
     if pixels > MAX_PIXELS {
@@ -50,7 +50,7 @@ fn check_size(path: &Path, pixels: u64) -> Result<(), String> {
     }
 }
 
-/// Bytes of memory that programs can still get, where the system says so.
+/// Returns the bytes of memory still available to programs, if the system reports it.
 fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
@@ -58,12 +58,12 @@ fn available_memory() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Writes a picture; the ending of the path decides the format.
+/// Writes a picture; the extension of the path determines the format.
 pub(crate) fn write(picture: &RgbImage, path: &Path) -> Result<(), String> {
     picture.save(path).map_err(|error| format!("cannot write {}: {}", path.display(), one_line(&error)))
 }
 
-/// Two pictures of one size, the first on the left.
+/// Joins two pictures of one size, the first on the left.
 pub(crate) fn side_by_side(left: &RgbImage, right: &RgbImage) -> RgbImage {
     let (width, height) = left.dimensions();
     RgbImage::from_fn(
@@ -75,7 +75,7 @@ pub(crate) fn side_by_side(left: &RgbImage, right: &RgbImage) -> RgbImage {
     )
 }
 
-/// The picture with noise of a standard deviation of about `amount` (of 255), the same each time.
+/// Adds noise with a standard deviation of about `amount` (of 255), the same each time.
 pub(crate) fn with_noise(mut picture: RgbImage, amount: f32) -> RgbImage {
     let mut state = 1_u64;
     // The sum of four uniform numbers is nearly normal; its standard deviation is 1/sqrt(3).
@@ -89,13 +89,13 @@ pub(crate) fn with_noise(mut picture: RgbImage, amount: f32) -> RgbImage {
     picture
 }
 
-/// The next number in [0, 1) of a 64-bit linear congruential generator (Knuth's MMIX constants).
+/// Returns the next number in [0, 1) of a 64-bit linear congruential generator (Knuth's MMIX constants).
 fn uniform(state: &mut u64) -> f32 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 40) as f32 / (1 << 24) as f32
 }
 
-/// An error without line breaks.
+/// Returns an error without line breaks.
 fn one_line(error: &impl std::fmt::Display) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }

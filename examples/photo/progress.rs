@@ -1,14 +1,14 @@
-//! Shows that work continues: a line that counts the seconds on a terminal, one line a step elsewhere.
+//! Progress: a line that counts the seconds on a terminal, one line per step elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the line is drawn again.
+/// The interval at which the line is redrawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs `work`; meanwhile a terminal shows the name of the step and the time it has taken so far.
+/// Runs `work`; meanwhile a terminal shows the name of the step and the elapsed time.
 pub(crate) fn while_running<R>(step: &str, work: impl FnOnce() -> R) -> R {
     if !std::io::stderr().is_terminal() {
         return work();
@@ -28,7 +28,7 @@ pub(crate) fn while_running<R>(step: &str, work: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Replaces the line of the terminal. That the terminal is gone is no reason to stop.
+/// Replaces the line of the terminal. A closed terminal is no reason to stop.
 fn draw(line: &str) {
     let mut terminal = std::io::stderr().lock();
     let _ = write!(terminal, "\r\x1b[2K{line}");

@@ -1,4 +1,4 @@
-//! The filter against the same filter in plain Rust, one pixel at a time, and the answers to bad pictures.
+//! Compares the filter with the same filter in plain Rust, one pixel at a time, and checks the errors for bad pictures.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use jit::prelude::*;
 
 use crate::{filter, picture};
 
-/// A small picture with an edge, a ramp and noise.
+/// Returns a small picture with an edge, a ramp and noise.
 fn synthetic(width: u32, height: u32) -> RgbImage {
     let clean = RgbImage::from_fn(width, height, |x, y| {
         let bright = if x > width / 2 { 200 } else { 40 };
@@ -21,7 +21,7 @@ fn planes(picture: &RgbImage) -> [Vec<f32>; 3] {
     std::array::from_fn(|c| picture.pixels().map(|pixel| f32::from(pixel.0[c]) / 255.0).collect())
 }
 
-/// The bilateral filter for one pixel.
+/// Returns the bilateral filter for one pixel.
 fn denoise_pixel(planes: &[Vec<f32>; 3], size: (i32, i32), at: (i32, i32), strength: f32, radius: i32) -> [f32; 3] {
     let ((width, height), (column, row)) = (size, at);
     let centre = (row * width + column) as usize;
@@ -95,7 +95,7 @@ fn compare(width: u32, height: u32, radius: i32) {
         let wanted: Vec<f32> = positions(size).map(|at| sharpen_pixel(&plane, size, at, amount, threshold)).collect();
         assert_close("sharpen", &sharp.to_vec().unwrap(), &wanted);
     }
-    // Taking a picture apart and putting it together again changes nothing.
+    // Splitting a picture and joining it again changes nothing.
     assert_eq!(filter::pack(&channels, pixels).to_vec().unwrap(), picture.into_raw());
 }
 
@@ -118,7 +118,7 @@ fn noise_becomes_less_and_the_edge_stays() {
     let channels = filter::unpack(&UInt8::from(picture.as_raw().as_slice()), 64 * 64);
     let smooth = filter::denoise(&channels, &columns, &rows, &Float::opaque(0.15), 4);
     let (before, after) = (channels.0.to_vec().unwrap(), smooth.0.to_vec().unwrap());
-    // The left half is of one brightness in the red channel, and the right half of another.
+    // The left half has one brightness in the red channel, and the right half another.
     let half = |plane: &[f32], left: bool| -> (f32, f32) {
         let values: Vec<f32> = (0..64 * 64).filter(|i| (i % 64 <= 32) == left).map(|i| plane[i]).collect();
         let mean = values.iter().sum::<f32>() / values.len() as f32;
@@ -156,7 +156,7 @@ fn bad_pictures_get_one_clear_sentence() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The beginning of a PNG file with the size of a picture, up to where its data would begin.
+/// Returns the beginning of a PNG file with the size of a picture, up to the start of its data.
 fn png_header(width: u32, height: u32) -> Vec<u8> {
     let mut header = b"IHDR".to_vec();
     header.extend(width.to_be_bytes());
@@ -165,12 +165,12 @@ fn png_header(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0d".to_vec();
     bytes.extend(&header);
     bytes.extend(crc32(&header).to_be_bytes());
-    // A data chunk that says it is there and then ends.
+    // A data chunk that announces itself and then ends.
     bytes.extend(b"\0\0\0\x01IDAT");
     bytes
 }
 
-/// The checksum of PNG chunks (ISO 3309).
+/// Returns the checksum of PNG chunks (ISO 3309).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })

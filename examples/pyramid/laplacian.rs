@@ -1,5 +1,5 @@
 //! The Laplacian pyramid (P. Burt and E. Adelson, “The Laplacian Pyramid as a Compact Image Code”, 1983): a picture as
-//! what is seen at each size of detail, and a small rest.
+//! its details at each scale, and a small remainder.
 
 use jit::prelude::*;
 use jit::tensor::Edge;
@@ -7,8 +7,8 @@ use jit::tensor::Edge;
 /// Rows, columns and three channels, with values from 0 to 1.
 pub(crate) type Image = Tensor<f32>;
 
-/// Details from fine to coarse, each level half as large as the one before, and what is left over. The derive lets
-/// `#[jit]` and `jit::eval` find the arrays of a struct.
+/// Details from fine to coarse, each level half as large as the one before, and the remainder. The derive lets `#[jit]`
+/// and `jit::eval` find the arrays of a struct.
 #[derive(Clone, Traverse)]
 pub(crate) struct Pyramid {
     pub(crate) details: Vec<Image>,
@@ -20,7 +20,7 @@ const BINOMIAL: [f32; 5] = [1.0 / 16.0, 4.0 / 16.0, 6.0 / 16.0, 4.0 / 16.0, 1.0 
 
 #[jit]
 impl Pyramid {
-    /// Takes details out so many times, or until a single pixel is left.
+    /// Extracts details a number of times, or until a single pixel is left.
     pub(crate) fn new(image: &Image, levels: usize) -> jit::Result<Pyramid> {
         let (mut details, mut rest) = (Vec::new(), image.clone());
         for _ in 0..levels {
@@ -34,7 +34,7 @@ impl Pyramid {
         Ok(Pyramid { details, rest })
     }
 
-    /// Puts the picture together again.
+    /// Reconstructs the picture.
     pub(crate) fn flattened(&self) -> jit::Result<Image> {
         let mut picture = self.rest.clone();
         for details in self.details.iter().rev() {
@@ -44,21 +44,21 @@ impl Pyramid {
     }
 }
 
-/// Every other pixel in both directions, of the smoothed picture.
+/// Returns every other pixel in both directions of the smoothed picture.
 #[jit]
 fn halved(image: &Image) -> jit::Result<Image> {
     let fewer_rows = smoothed(image, 0)?.slice(s![..;2]);
     Ok(smoothed(&fewer_rows, 1)?.slice(s![.., ..;2]))
 }
 
-/// The picture at twice its size: the pixels between are what is smooth.
+/// Returns the picture at twice its size; the pixels in between are smooth.
 #[jit]
 fn doubled(image: &Image, shape: &[usize]) -> jit::Result<Image> {
     let more_rows = 2.0 * smoothed(&spread(image, 0, shape[0]), 0)?;
     Ok(2.0 * smoothed(&spread(&more_rows, 1, shape[1]), 1)?)
 }
 
-/// Zeros between the elements along an axis, up to a length.
+/// Inserts zeros between the elements along an axis, up to a length.
 #[jit]
 fn spread(image: &Image, axis: usize, length: usize) -> Image {
     let mut shape = image.shape().to_vec();
@@ -67,10 +67,10 @@ fn spread(image: &Image, axis: usize, length: usize) -> Image {
     along(&wide, axis, 0, length)
 }
 
-/// The weighted mean of neighbours along an axis: one half of a separable convolution in two dimensions.
+/// Returns the weighted mean of neighbours along an axis: one half of a separable convolution in two dimensions.
 ///
-/// Left to itself, what is recorded would be computed in one go, each element anew for each of its five neighbours.
-/// Evaluated before, it is computed once.
+/// Without an evaluation everything would be fused into one kernel, which recomputes each element for each of its five
+/// neighbours. If it is evaluated first, it is computed once.
 #[jit]
 fn smoothed(image: &Image, axis: usize) -> jit::Result<Image> {
     jit::eval(image)?;
@@ -85,7 +85,7 @@ fn smoothed(image: &Image, axis: usize) -> jit::Result<Image> {
     Ok(sum)
 }
 
-/// The elements of a range along an axis.
+/// Returns the elements of a range along an axis.
 #[jit]
 fn along(image: &Image, axis: usize, begin: usize, end: usize) -> Image {
     let range = begin as isize..end as isize;

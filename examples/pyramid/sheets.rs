@@ -1,4 +1,4 @@
-//! Pictures to tensors and back, and sheets of several pictures.
+//! Conversions between pictures and tensors, and sheets of several pictures.
 
 use image::{Rgb, RgbImage, imageops};
 use jit::prelude::*;
@@ -8,21 +8,21 @@ use crate::laplacian::{Image, Pyramid};
 const PAPER: Rgb<u8> = Rgb([28, 26, 30]);
 const GAP: u32 = 8;
 
-/// A picture as a tensor of rows, columns and channels.
+/// Converts a picture to a tensor of rows, columns and channels.
 pub(crate) fn to_image(picture: &RgbImage) -> Image {
     let bytes = UInt8::from(picture.as_raw().as_slice());
     let shape = [picture.height() as usize, picture.width() as usize, 3];
     Tensor::from_array(bytes.cast::<f32>() / 255.0, shape)
 }
 
-/// A tensor as a picture; what is darker than black or brighter than white is cut off.
+/// Converts a tensor to a picture; values darker than black or brighter than white are clipped.
 pub(crate) fn to_picture(image: &Image) -> Result<RgbImage, jit::Error> {
     let bytes = (image.clamp(0.0, 1.0) * 255.0 + 0.5).cast::<u8>().to_vec()?;
     let (rows, columns) = (image.shape()[0] as u32, image.shape()[1] as u32);
     Ok(RgbImage::from_raw(columns, rows, bytes).expect("three bytes a pixel"))
 }
 
-/// Pictures beside each other.
+/// Joins pictures side by side.
 pub(crate) fn row(images: &[Image]) -> Result<RgbImage, jit::Error> {
     let pictures = images.iter().map(to_picture).collect::<Result<Vec<_>, _>>()?;
     let width = pictures.iter().map(|picture| picture.width() + GAP).sum::<u32>() - GAP;
@@ -36,7 +36,8 @@ pub(crate) fn row(images: &[Image]) -> Result<RgbImage, jit::Error> {
     Ok(sheet)
 }
 
-/// The pyramid: above, the picture at each size, below, what each size adds to the next smaller one.
+/// Shows the pyramid: at the top, the picture at each size; at the bottom, the details that each size adds to the next
+/// smaller one.
 pub(crate) fn levels(photo: &Image, pyramid: &Pyramid) -> Result<RgbImage, jit::Error> {
     let mut sizes = vec![pyramid.rest.clone()];
     for count in 1..=pyramid.details.len() {
@@ -45,7 +46,7 @@ pub(crate) fn levels(photo: &Image, pyramid: &Pyramid) -> Result<RgbImage, jit::
     }
     sizes.reverse();
     sizes[0] = photo.clone();
-    // Grey is no change; small differences are made visible.
+    // Grey means no change; small differences are amplified.
     let details = pyramid.details.iter().map(|details| details * 4.0 + 0.5);
     let (above, below) = (row(&sizes)?, row(&details.chain([pyramid.rest.clone()]).collect::<Vec<_>>())?);
     let mut sheet = RgbImage::from_pixel(above.width(), above.height() + GAP + below.height(), PAPER);

@@ -1,11 +1,11 @@
-//! The pyramid against plain Rust, on pictures of odd and smallest sizes.
+//! Compares the pyramid with plain Rust, on pictures of odd and smallest sizes.
 
 use jit::prelude::*;
 
 use crate::laplacian::{Image, Pyramid};
 use crate::{blended, pasted, sharpened};
 
-/// A picture without any pattern that a level would leave out.
+/// Creates a picture without any pattern that a level would omit.
 fn synthetic(rows: usize, columns: usize) -> Image {
     let values: Vec<f32> = (0..rows * columns * 3).map(|i| ((i * i * 7 + i * 13) % 101) as f32 / 100.0).collect();
     Tensor::from_array(values, [rows, columns, 3])
@@ -20,14 +20,14 @@ fn assert_close(got: &Image, wanted: &[f32]) {
     }
 }
 
-/// A position mirrored at the elements at the edges.
+/// Returns a position mirrored at the elements at the edges.
 fn mirrored(position: isize, length: usize) -> usize {
     let period = (2 * (length as isize - 1)).max(1);
     let position = position.rem_euclid(period);
     position.min(period - position) as usize % length
 }
 
-/// The next smaller level in plain Rust.
+/// Computes the next smaller level in plain Rust.
 fn halved(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     let weights = [1.0, 4.0, 6.0, 4.0, 1.0].map(|weight: f32| weight / 16.0);
     let mut result = Vec::new();

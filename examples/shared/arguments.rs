@@ -1,4 +1,4 @@
-//! The command line of an example: options that take a value, each refusal in one sentence.
+//! The command line of an example: options that take a value, with a one-sentence message for every error.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// The options that were given, less those that have been asked for.
+/// The given options, without those already taken.
 pub(crate) struct Arguments {
     given: Vec<(String, String)>,
 }
 
 impl Arguments {
-    /// `--name value` pairs.
+    /// Parses `--name value` pairs.
     pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let (mut given, mut rest) = (Vec::new(), arguments.into_iter());
         while let Some(name) = rest.next() {
@@ -26,14 +26,14 @@ impl Arguments {
         Ok(Arguments { given })
     }
 
-    /// The last value of an option.
+    /// Takes the last value of an option.
     fn take(&mut self, name: &str) -> Option<String> {
         let last = self.given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.clone());
         self.given.retain(|(given, _)| given != name);
         last
     }
 
-    /// A number that must lie in a range.
+    /// Takes a number that must be in a range.
     pub(crate) fn number<T>(&mut self, name: &str, range: RangeInclusive<T>, default: T) -> Result<T, String>
     where
         T: FromStr + PartialOrd + Display,
@@ -45,12 +45,12 @@ impl Arguments {
             .ok_or_else(|| format!("{name} takes a number from {} to {}, not {text}", range.start(), range.end()))
     }
 
-    /// A path, if it was given.
+    /// Takes a path, if it was given.
     pub(crate) fn path(&mut self, name: &str) -> Option<PathBuf> {
         self.take(name).map(PathBuf::from)
     }
 
-    /// Refuses what nobody has asked for.
+    /// Rejects options that were not taken.
     pub(crate) fn finish(self) -> Result<(), String> {
         match self.given.first() {
             None => Ok(()),
@@ -59,7 +59,8 @@ impl Arguments {
     }
 }
 
-/// Runs an example on the arguments of the process: `--help` is answered, and an error becomes one line and status 1.
+/// Runs an example on the arguments of the process: `--help` prints the help, and an error becomes one line and status
+/// 1.
 #[allow(clippy::print_stdout, reason = "the answer to --help is what the user asked for")]
 pub(crate) fn run(usage: &str, example: impl FnOnce(Arguments) -> Result<(), String>) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! What the examples share: their command line, and pictures in files.
+//! Code that the examples share: their command line, and picture files.
 
 pub(crate) mod arguments;
 pub(crate) mod picture;

@@ -1,15 +1,15 @@
-//! Pictures in files.
+//! Picture files.
 
 use std::path::Path;
 
 use image::RgbImage;
 
-/// Makes the folder for the results if it isn't there; to be called before the work is done.
+/// Creates the folder for the results if it does not exist; to be called before the work is done.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
 }
 
-/// Writes a picture into a folder and says so.
+/// Writes a picture into a folder and prints its path.
 #[allow(clippy::print_stdout, reason = "the user wants to know where the pictures are")]
 pub(crate) fn write(picture: &RgbImage, folder: &Path, name: &str) -> Result<(), String> {
     let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! What is done with all arrays of a value at once, or of the program: computing, marking, listing and drawing them.
+//! Operations on all arrays of a value, or of the program: evaluating, scheduling, listing and drawing them.
 
 use std::fmt::Write as _;
 use std::panic::Location;
@@ -14,41 +14,40 @@ use crate::schedule::{self as scheduler, state_name};
 use crate::traverse::{Leaf, Traverse, Visitor, arrays, for_each_array};
 use smallvec::SmallVec;
 
-/// Computes all arrays of a value, in as few kernels as possible, and whatever [`schedule`] has marked on this thread.
-/// Returns when the kernels are launched; reading an array waits for it.
+/// Evaluates all arrays of a value, in as few kernels as possible, together with the arrays that [`schedule`] has
+/// marked on this thread. Returns when the kernels are launched; reading an array waits for it.
 ///
 /// # Errors
 ///
-/// When a value is known only inside of a traced loop, depends on a placeholder, or a kernel cannot be compiled or
-/// launched. All arrays are then as they were before.
+/// When a value is known only inside a traced loop, depends on a placeholder, or a kernel cannot be compiled or
+/// launched. All arrays are then unchanged.
 #[track_caller]
 pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
     let site = Location::caller();
-    // Mostly few.
+    // Usually few.
     let mut vars: SmallVec<[Var; 4]> = SmallVec::new();
     for_each_array(tree, |var| vars.push(var.clone()));
     scheduler::evaluate(&vars.iter().collect::<SmallVec<[&Var; 8]>>(), "`eval` asks for it", site)
 }
 
-/// Marks all arrays of a value to be computed together with the next evaluation of this thread, those that still live
-/// then.
+/// Marks all arrays of a value for the next evaluation of this thread. Arrays that no longer live then are not
+/// computed.
 pub fn schedule(tree: &(impl Traverse + ?Sized)) {
     arrays(tree).iter().for_each(scheduler::mark);
 }
 
-/// Waits until everything that was launched is done. What waits for the next evaluation to happen, lines that lanes
-/// print and assertions, happens.
+/// Waits for all launches, and runs pending prints and assertions.
 ///
 /// # Errors
 ///
-/// When a launch of any thread failed and nobody has seen it yet: each such failure is reported by one call, the first
-/// one first.
+/// When a launch of any thread failed and the failure has not been reported yet. Each failure is reported by one call,
+/// in order.
 #[track_caller]
 pub fn sync() -> Result<(), Error> {
     scheduler::sync(Location::caller())
 }
 
-/// What is known about an array without looking at its elements.
+/// The known properties of an array, without its elements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LeafInfo {
@@ -62,7 +61,8 @@ pub struct LeafInfo {
     pub label: Option<String>,
 }
 
-/// The arrays of a value, each with its path: `scene.lights[3].color`. A frozen function decides by their widths then.
+/// Returns the arrays of a value, each with its path: `scene.lights[3].color`. In a frozen function this is a decision
+/// by their widths.
 #[track_caller]
 pub fn leaves(tree: &(impl Traverse + ?Sized)) -> Vec<(String, LeafInfo)> {
     let mut vars = Vec::new();
@@ -79,14 +79,14 @@ pub fn leaves(tree: &(impl Traverse + ?Sized)) -> Vec<(String, LeafInfo)> {
     found
 }
 
-/// The graph behind the arrays of a value, in the language of Graphviz (`dot -Tsvg`). Evaluates nothing.
+/// Returns the graph of the arrays of a value, in the language of Graphviz (`dot -Tsvg`). Evaluates nothing.
 pub fn graphviz(tree: &(impl Traverse + ?Sized)) -> String {
     let vars = arrays(tree);
     scheduler::draw(&vars.iter().collect::<Vec<_>>())
 }
 
-/// A table of the arrays that take memory or have a name: number, type, width, state, bytes, name, and the line that
-/// made them. Arrays of all threads are listed.
+/// Returns a table of the arrays that take memory or have a name: number, type, width, state, bytes, name, and the line
+/// that made them. It lists the arrays of all threads.
 #[must_use]
 pub fn whos() -> String {
     let mut rows = Vec::new();
@@ -112,7 +112,7 @@ fn row(number: usize, var: &Var) -> (usize, String) {
     (bytes, text)
 }
 
-/// Bytes of memory that an array takes.
+/// Returns the bytes of memory that an array takes.
 fn bytes_of(var: &Var) -> usize {
     var.data().map_or(0, |buffer: Arc<Buffer>| buffer.size_bytes())
 }

@@ -1,6 +1,7 @@
 //! The locks of this crate when the process forks: see [`jit_runtime::fork`].
 //!
-//! These locks know the threads that wait for them. A forked process has none of those, so its locks begin anew there.
+//! These locks store which threads wait for them. A forked process has none of those threads, so its locks are
+//! reinitialised.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -9,14 +10,14 @@ use jit_runtime::fork::{self, Handlers, Held};
 use parking_lot::lock_api::{RawMutex as _, RawMutexTimed, RawRwLock as _, RawRwLockTimed};
 use parking_lot::{Mutex, RawMutex, RawRwLock, RwLock};
 
-/// How long an unlucky moment may last.
+/// The longest wait for a lock that is held at the moment of the fork.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Has some locks taken whenever the process forks from now on.
+/// Registers locks to be taken whenever the process forks from now on.
 #[inline]
 pub(crate) fn watch(watched: &Once, hold: fn(&mut Vec<Held>)) {
     watched.call_once(|| {
-        // The locks of the machine are taken after ours.
+        // The locks of the runtime are taken after ours.
         jit_runtime::launch::watch_forks();
         fork::register(Handlers { hold, reset: || {} });
     });
@@ -24,15 +25,15 @@ pub(crate) fn watch(watched: &Once, hold: fn(&mut Vec<Held>)) {
 
 /// Takes a lock, for a fork.
 pub(crate) fn hold_mutex<T>(held: &mut Vec<Held>, mutex: &'static Mutex<T>) {
-    // SAFETY: the lock is released by the drop of what holds it, and begins anew where its owners do not exist.
+    // SAFETY: the lock is released when its holder is dropped, and reinitialised where its owners do not exist.
     let raw = unsafe { mutex.raw() };
     let is_ours = raw.try_lock_for(LIMIT);
     held.push(Box::new(HeldMutex { raw, is_ours }));
 }
 
-/// Has a lock begin anew in the child, without taking it.
+/// Reinitialises a lock in the child, without taking it.
 pub(crate) fn renew_mutex(held: &mut Vec<Held>, mutex: &'static Mutex<()>) {
-    // SAFETY: as in `hold_mutex`; nothing is half changed, as it protects nothing.
+    // SAFETY: as in `hold_mutex`; the lock protects no data that could be half changed.
     let raw = unsafe { mutex.raw() };
     held.push(Box::new(HeldMutex { raw, is_ours: false }));
 }

@@ -3,13 +3,13 @@
 //! | step | from → to | module |
 //! |---|---|---|
 //! | trace | calls → nodes of the trace graph | [`mod@array`], [`trace`] |
-//! | schedule | graph and wanted values → kernels and what they are launched on | `schedule` |
-//! | look | at all arrays of a value, or of the program | [`traverse`], [`trees`], `whos` |
+//! | schedule | graph and wanted values → kernels and their launches | `schedule` |
+//! | inspect | all arrays of a value, or of the program | [`traverse`], [`trees`], `whos` |
 //!
-//! Enums whose variant differs by lane are in [`enums`].
-//! What is no program of one lane, such as a product of matrices, is in [`native`].
+//! Enums whose variant differs by lane are in [`enums`]. Library calls, such as a product of matrices, are in
+//! [`native`].
 //!
-//! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
+//! Kernels are compiled and run by [`jit_runtime`], the layer below this crate.
 
 pub mod array;
 pub mod calls;
@@ -44,7 +44,7 @@ pub use traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 #[doc(hidden)]
 pub use calls::{switch, switch_sorted};
 
-/// The part of `jit::prelude` that is defined here. Examples on pages that programs read under the name `jit` use it.
+/// The part of `jit::prelude` that is defined here. Documentation examples use it, under the name `jit`.
 #[doc(hidden)]
 pub mod prelude {
     pub use jit_runtime::device::Device;

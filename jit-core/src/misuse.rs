@@ -1,15 +1,15 @@
-//! Panics for programs that are wrong: what, where, and what to do about it.
+//! Panics for incorrect programs: the error, its location, and a remedy.
 
 use std::fmt::{Display, Write};
 use std::panic::Location;
 
-/// A message that is put together of lines.
+/// A message composed of lines.
 pub struct Misuse {
     text: String,
 }
 
 impl Misuse {
-    /// Starts with what is wrong and the line that did it.
+    /// Starts with the error and the line that caused it.
     #[cold]
     pub fn new(what: impl Into<String>, site: &Location<'_>) -> Self {
         let mut text = what.into();
@@ -17,21 +17,21 @@ impl Misuse {
         Misuse { text }
     }
 
-    /// Adds another place.
+    /// Adds another location.
     #[must_use]
     pub fn place(mut self, what: impl Display, site: &Location<'_>) -> Self {
         let _ = write!(self.text, "\n  {what} at {}:{}:{}", site.file(), site.line(), site.column());
         self
     }
 
-    /// Adds what to do.
+    /// Adds a remedy.
     #[must_use]
     pub fn hint(mut self, hint: &str) -> Self {
         let _ = write!(self.text, "\n  help: {hint}");
         self
     }
 
-    /// The message, to put into an error.
+    /// Returns the message as the text of an error.
     #[must_use]
     pub fn into_text(self) -> String {
         self.text
@@ -46,14 +46,14 @@ impl Misuse {
     }
 }
 
-/// Panics with an error where nothing can be returned.
+/// Panics with an error where none can be returned.
 #[cold]
 #[track_caller]
 pub(crate) fn panic_with(error: jit_runtime::Error) -> ! {
     panic_at(Location::caller(), error)
 }
 
-/// As [`panic_with`], caused by a line of the user's program that is no caller of ours.
+/// Like [`panic_with`], for a line of the user's program that is not our caller.
 #[cold]
 #[track_caller]
 #[expect(clippy::panic, reason = "the signature leaves no room for an error")]

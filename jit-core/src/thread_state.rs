@@ -1,16 +1,16 @@
-//! What a thread is at, for as long as the thread runs any code.
+//! Per-thread state that can be used as long as the thread runs any code.
 //!
-//! A destructor of a thread-local value runs after other thread-local values are gone, in an order that nobody chooses,
-//! and may use arrays: it evaluates them, calls frozen functions, or drops the last handle. So what this crate keeps
-//! for a thread can be used until the end. It is emptied when the thread ends, by a destructor beside it; what is
-//! put there even later is leaked.
+//! The destructor of a thread-local value runs after other thread-local values are destroyed, in an unspecified order.
+//! It may use arrays: it evaluates them, calls frozen functions, or drops the last handle. Therefore the state of this
+//! crate has no destructor and stays usable until the end. A separate destructor empties it when the thread ends;
+//! anything stored even later is leaked.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
 use std::thread::LocalKey;
 
-/// Declares states of each thread as `thread_local!` does, with constant expressions for what they are at first.
+/// Declares per-thread states as `thread_local!` does, with constant initial values.
 macro_rules! thread_state {
     ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $ty:ty = $init:expr;)*) => {$(
         $(#[$attribute])*
@@ -26,7 +26,7 @@ macro_rules! thread_state {
 }
 pub(crate) use thread_state;
 
-/// What can be as if nothing had happened.
+/// State that can be reset.
 pub(crate) trait Clear {
     /// Drops the contents.
     fn clear(&self);
@@ -40,16 +40,16 @@ impl<T: Default> Clear for Cell<T> {
 
 impl<T: Default> Clear for RefCell<T> {
     fn clear(&self) {
-        // Dropped when the cell is free again: that may use it.
+        // Dropped after the cell is released, because the drop may use the cell.
         let contents = self.try_borrow_mut().map(|mut contents| std::mem::take(&mut *contents));
         drop(contents);
     }
 }
 
-/// The memory of a state. It has no destructor, so it is always there.
+/// The storage of a state. It has no destructor, so it always exists.
 pub(crate) struct Slot<T> {
     value: ManuallyDrop<T>,
-    /// Whether [`End`] was made, which empties it.
+    /// Whether [`End`], which empties it, was registered.
     is_watched: Cell<bool>,
 }
 
@@ -80,7 +80,7 @@ impl Drop for End {
     }
 }
 
-/// A state of each thread.
+/// A state with one value per thread.
 pub(crate) struct ThreadState<T: 'static> {
     slot: &'static LocalKey<Slot<T>>,
     end: &'static LocalKey<End>,
@@ -92,7 +92,7 @@ impl<T> ThreadState<T> {
     }
 
     /// Calls a function with the state of this thread.
-    // Always: what the key refers to is then known, and the access is one instruction instead of a call.
+    // Always: the address of the key is then known, and the access is one instruction instead of a call.
     #[inline(always)]
     pub(crate) fn with<R>(&self, function: impl FnOnce(&T) -> R) -> R {
         let run = |slot: &Slot<T>| {
@@ -104,7 +104,7 @@ impl<T> ThreadState<T> {
         self.slot.try_with(run).expect("what has no destructor is there until the thread is gone")
     }
 
-    /// As [`ThreadState::with`]: what [`LocalKey::try_with`] is for happens nowhere.
+    /// Like [`ThreadState::with`]: the failure of [`LocalKey::try_with`] cannot occur.
     #[inline(always)]
     pub(crate) fn try_with<R>(&self, function: impl FnOnce(&T) -> R) -> Result<R, Infallible> {
         Ok(self.with(function))

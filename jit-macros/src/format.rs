@@ -1,4 +1,4 @@
-//! Format strings, as Rust's macros take them.
+//! Format strings, in the syntax of Rust's macros.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
@@ -10,16 +10,16 @@ pub(crate) enum Piece {
     Value(Argument, Spec),
 }
 
-/// What a placeholder represents.
+/// The argument of a placeholder.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Argument {
-    /// The next one, or one by its number.
+    /// The next argument, or one by its number.
     Position(usize),
-    /// One by its name: of the list of arguments, or else a variable.
+    /// An argument by its name, in the list of arguments or else a variable.
     Name(String),
 }
 
-/// What is behind the colon of a placeholder.
+/// The part after the colon of a placeholder.
 #[derive(Default)]
 pub(crate) struct Spec {
     fill: Option<char>,
@@ -32,7 +32,7 @@ pub(crate) struct Spec {
     kind: String,
 }
 
-/// Reads a format string, or says what is wrong with it.
+/// Parses a format string, or returns an error message.
 pub(crate) fn parse(text: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
@@ -125,7 +125,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The specification as an expression.
+    /// Generates the specification as an expression.
     fn tokens(&self, private: &TokenStream, span: Span) -> TokenStream {
         let Spec { is_alternate, is_zero_padded, width, .. } = self;
         let fill = self.fill.unwrap_or(' ');
@@ -170,7 +170,7 @@ impl Spec {
     }
 }
 
-/// The number at the begin of a text, and what follows it.
+/// Splits a text into its leading number and the rest.
 fn digits(text: &str) -> (Option<usize>, &str) {
     let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     (text[..end].parse().ok(), &text[end..])
@@ -180,13 +180,13 @@ fn digits(text: &str) -> (Option<usize>, &str) {
 pub(crate) struct Resolved {
     /// The pieces, as an expression.
     pub(crate) pieces: TokenStream,
-    /// Variables that the string names and that are no arguments, which follow behind these.
+    /// Variables that the string names and that are not arguments; they follow the arguments.
     pub(crate) captured: Vec<Ident>,
     /// The arguments that are used.
     pub(crate) used: Vec<bool>,
 }
 
-/// Finds what the placeholders of a format string represent: `names` are those of the arguments, where they have one.
+/// Resolves the placeholders of a format string: `names` are those of the arguments, if they have one.
 pub(crate) fn resolve(
     format: &LitStr,
     pieces: &[Piece],
@@ -222,7 +222,7 @@ pub(crate) fn resolve(
     Ok(Resolved { pieces: quote_spanned!(span=> &[#(#tokens),*]), captured, used })
 }
 
-/// The position of a name in a list, to which it is added.
+/// Returns the position of a name in a list, adding it if necessary.
 fn position_of(names: &mut Vec<Ident>, name: &str, span: Span) -> usize {
     names.iter().position(|other| other == name).unwrap_or_else(|| {
         names.push(Ident::new(name, span));

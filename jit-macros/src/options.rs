@@ -5,24 +5,24 @@ use darling::FromMeta;
 use darling::ast::NestedMeta;
 use proc_macro2::TokenStream;
 
-/// What `#[jit(…)]` takes.
+/// The options of `#[jit(…)]`.
 #[derive(Default, FromMeta)]
 pub(crate) struct JitOptions {
-    /// The name of the function's kernels; the function's own name without it.
+    /// The name of the function's kernels; by default the function's own name.
     #[darling(default)]
     pub(crate) label: Option<String>,
-    /// Whether the function is computed by fast math; as its caller without it.
+    /// Whether the function uses fast math; by default like its caller.
     #[darling(default)]
     pub(crate) fast_math: Option<bool>,
     /// Whether methods of the trait can be called on pointers that differ by lane.
     #[darling(default)]
     pub(crate) dispatch: Option<bool>,
-    /// Where the `jit` crate is; `::jit` without it.
+    /// The path of the `jit` crate; by default `::jit`.
     #[darling(default, rename = "crate")]
     pub(crate) krate: Option<syn::Path>,
 }
 
-/// How messages speak of `#[jit(…)]`.
+/// The wording of messages about `#[jit(…)]`.
 const JIT: Words = Words {
     attribute: "jit",
     known: "`label`, `fast_math`, `dispatch` or `crate`",
@@ -34,28 +34,28 @@ const JIT: Words = Words {
 };
 
 impl JitOptions {
-    /// Whether the attribute is on a trait that is dispatched.
+    /// Returns whether the attribute is on a trait that is dispatched.
     pub(crate) fn dispatch(&self) -> bool {
         self.dispatch == Some(true)
     }
 
-    /// Reads the options; what is wrong with them goes to the sink.
+    /// Parses the options; errors go to the sink.
     pub(crate) fn parse(tokens: TokenStream, sink: &Sink) -> Self {
         read(tokens, &JIT, sink)
     }
 }
 
-/// How messages speak of an attribute.
+/// The wording of messages about an attribute.
 pub(crate) struct Words {
     /// Its name.
     pub(crate) attribute: &'static str,
     /// Its options, as a sentence lists them.
     pub(crate) known: &'static str,
-    /// What an option takes.
+    /// Describes the value that an option takes.
     pub(crate) takes: fn(&str) -> &'static str,
 }
 
-/// Reads options; what is wrong with them goes to the sink.
+/// Parses options; errors go to the sink.
 pub(crate) fn read<O: FromMeta + Default>(tokens: TokenStream, words: &Words, sink: &Sink) -> O {
     let parsed = NestedMeta::parse_meta_list(tokens).map_err(darling::Error::from);
     match parsed.and_then(|list| O::from_list(&list)) {
@@ -67,7 +67,7 @@ pub(crate) fn read<O: FromMeta + Default>(tokens: TokenStream, words: &Words, si
     }
 }
 
-/// Turns an error of `darling`, which may hold several, into ours, in our words where they are about unknown names.
+/// Converts an error of `darling`, which may hold several, to ours, reworded if it is about unknown names.
 fn push_all(error: darling::Error, words: &Words, sink: &Sink) {
     let attribute = words.attribute;
     for one in error.flatten() {

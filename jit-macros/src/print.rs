@@ -46,7 +46,7 @@ fn print(tokens: TokenStream, sink: &Sink) -> Option<TokenStream> {
         Some(limit) => quote_spanned!(limit.span()=> ::core::option::Option::Some(#limit)),
         None => quote!(::core::option::Option::None),
     };
-    // At the user's tokens names mean what they mean in the user's text, and messages do not speak of this macro.
+    // At the user's tokens names resolve as in the user's text, and messages do not mention this macro.
     let home = format.span();
     let guard = Ident::new("__jit_print", home);
     let captured =
@@ -64,7 +64,7 @@ fn print(tokens: TokenStream, sink: &Sink) -> Option<TokenStream> {
     }})
 }
 
-/// What is behind the format string.
+/// The arguments after the format string.
 struct Arguments {
     names: Vec<Option<String>>,
     values: Vec<Expr>,

@@ -25,12 +25,12 @@ impl Sink {
         }
     }
 
-    /// The errors, combined.
+    /// Returns the errors, combined.
     pub(crate) fn take(&self) -> Option<syn::Error> {
         self.errors.borrow_mut().take()
     }
 
-    /// The errors as `compile_error!` calls; `None` if there were none.
+    /// Returns the errors as `compile_error!` calls; `None` if there were none.
     pub(crate) fn finish(&self) -> Option<TokenStream> {
         self.take().map(|errors| errors.to_compile_error())
     }

@@ -1,13 +1,13 @@
-//! Invisible groups: what a `macro_rules!` puts in the place of `$t:ty`, `$e:expr` and its like comes in a group
-//! without delimiters.
+//! Invisible groups: the substitution of `$t:ty`, `$e:expr` and similar fragments by `macro_rules!` is enclosed in a
+//! group without delimiters.
 //!
-//! They are taken away before anything reads a function, so that it is the same whoever wrote it. Printing an
-//! expression sets parentheses where it needs them.
+//! They are removed before a function is parsed further, so that code from macros is handled like any other. Printing
+//! an expression adds parentheses where it needs them.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Type};
 
-/// Takes the invisible groups out of a function, a block of functions or an expression.
+/// Removes the invisible groups from a function, a block of functions or an expression.
 pub(crate) struct Ungroup;
 
 impl VisitMut for Ungroup {

@@ -1,4 +1,4 @@
-//! Tensors from and for the pictures of `image`: `[row, column, channel]`.
+//! Conversions between tensors and the pictures of `image`: `[row, column, channel]`.
 
 use std::ops::Deref;
 use std::panic::Location;
@@ -13,7 +13,7 @@ where
     P: Pixel<Subpixel: Element>,
     C: Deref<Target = [P::Subpixel]>,
 {
-    /// A copy of the channels, in the shape `[row, column, channel]`.
+    /// Copies the channels, in the shape `[row, column, channel]`.
     #[track_caller]
     fn from(picture: &ImageBuffer<P, C>) -> Self {
         let shape = [picture.height() as usize, picture.width() as usize, usize::from(P::CHANNEL_COUNT)];
@@ -24,7 +24,7 @@ where
 }
 
 impl From<&DynamicImage> for Tensor<f32> {
-    /// The channels that the picture has, as numbers from 0 to 1, in the shape `[row, column, channel]`.
+    /// Returns the channels of the picture, as numbers from 0 to 1, in the shape `[row, column, channel]`.
     #[track_caller]
     fn from(picture: &DynamicImage) -> Self {
         match picture {
@@ -44,15 +44,15 @@ impl From<&DynamicImage> for Tensor<f32> {
     }
 }
 
-/// Channels as fractions of the largest number of their type.
+/// Converts channels to fractions of the largest number of their type.
 #[track_caller]
 fn fractions<T: crate::texture::Texel>(channels: Tensor<T>) -> Tensor<f32> {
     channels.cast::<f32>() / T::WHOLE as f32
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor as a picture whose pixels are of some type: of shape `[row, column, channel]`, or `[row, column]` for
-    /// a single channel. Evaluates the tensor and waits for it. Needs the feature `image`.
+    /// Returns the tensor as a picture with pixels of some type. The shape is `[row, column, channel]`, or `[row,
+    /// column]` for a single channel. Evaluates the tensor and waits for it. Needs the feature `image`.
     ///
     /// ```
     /// use image::Rgb;
@@ -67,7 +67,7 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Errors
     ///
-    /// When the shape is not that of such a picture, and as [`Array::to_vec`](crate::Array::to_vec).
+    /// When the shape does not match such a picture, and as [`Array::to_vec`](crate::Array::to_vec).
     #[track_caller]
     pub fn to_image<P: Pixel<Subpixel = T>>(&self) -> crate::Result<ImageBuffer<P, Vec<T>>> {
         let site = Location::caller();

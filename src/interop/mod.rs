@@ -1,4 +1,4 @@
-//! Tensors from and for other crates. Each conversion belongs to a feature of the same name as the crate.
+//! Conversions between tensors and other crates. Each conversion needs the feature with the name of the crate.
 //!
 //! | feature | conversions |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Tensors from and for `ndarray`.
+//! Conversions between tensors and `ndarray`.
 
 use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
 
@@ -6,7 +6,7 @@ use crate::tensor::Tensor;
 use crate::{Array, Element, Error, ErrorKind};
 
 impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for Tensor<T> {
-    /// A copy of the elements of an array or view of any layout, in the same shape: one copy of memory if they lie in
+    /// Copies the elements of an array or view of any layout, in the same shape: one copy of memory if they are in
     /// row-major order, element by element otherwise.
     #[track_caller]
     fn from(array: &ArrayBase<S, D>) -> Self {
@@ -19,7 +19,7 @@ impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for Ten
 }
 
 impl<T: Element, S: Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Tensor<T> {
-    /// As from a reference.
+    /// Converts like from a reference.
     #[track_caller]
     fn from(array: ArrayBase<S, D>) -> Self {
         (&array).into()
@@ -27,8 +27,8 @@ impl<T: Element, S: Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Tens
 }
 
 impl<T: Element> Tensor<T> {
-    /// The elements as an array of `ndarray`, in row-major order. Evaluates the tensor and waits for it. Needs the
-    /// feature `ndarray`.
+    /// Returns the elements as an array of `ndarray`, in row-major order. Evaluates the tensor and waits for it. Needs
+    /// the feature `ndarray`.
     ///
     /// ```
     /// use jit::prelude::*;

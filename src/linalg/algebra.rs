@@ -1,10 +1,10 @@
 //! The operators of complex numbers and quaternions, by the functions that compute them.
 //!
-//! Arrays and numbers, which are real, are on either side. A type has a trait of what it is combined with, whose
-//! `into_parts` gives the functions `plus`, `minus`, `times` and `over` what is on the right; `added_to`, `taken_from`,
+//! Arrays and numbers, which are real, are allowed on either side. Each type has a trait for its operands: `into_parts`
+//! passes the right operand to the functions `plus`, `minus`, `times` and `over`; `added_to`, `taken_from`,
 //! `multiplied_by` and `dividing` take a real number on the left.
 
-/// Implements the operators of a type: with its trait of operands.
+/// Implements the operators of a type with its trait of operands.
 macro_rules! algebra {
     ($Type:ident $Operand:ident) => {
         $crate::linalg::algebra::operator!($Type $Operand Add add AddAssign add_assign plus added_to);
@@ -31,14 +31,14 @@ macro_rules! algebra {
         }
 
         impl<T: FloatElement> std::iter::Sum for $Type<T> {
-            /// The sum of numbers; zero for none.
+            /// Returns the sum of numbers; zero for none.
             fn sum<I: Iterator<Item = Self>>(numbers: I) -> Self {
                 numbers.reduce(|sum, number| sum + number).unwrap_or_else(|| T::default().into())
             }
         }
 
         impl<T: FloatElement> std::iter::Product for $Type<T> {
-            /// The product of numbers, in order; one for none.
+            /// Returns the product of numbers, in order; one for none.
             fn product<I: Iterator<Item = Self>>(numbers: I) -> Self {
                 numbers.reduce(|product, number| product * number).unwrap_or_else(|| T::ONE.into())
             }
@@ -147,7 +147,7 @@ macro_rules! equal {
     )*};
 }
 
-/// An array or a number as a number of a type.
+/// Converts an array or a number to a number of a type.
 macro_rules! from_real {
     ($Type:ident [$($generics:tt)*] $T:ty: $Real:ty) => {
         impl<$($generics)*> From<$Real> for $Type<$T> {

@@ -3,8 +3,7 @@
 use super::{Component, Mat3, Vec2, Vec3, VectorOperand};
 use crate::{Array, Element, FloatElement, Traverse};
 
-/// Three vectors of length one, perpendicular to each other and right-handed: in each lane the axes of local
-/// coordinates.
+/// Three perpendicular unit vectors, right-handed: in each lane the axes of local coordinates.
 ///
 /// ```
 /// use jit::linalg::{Frame, Vec3};
@@ -25,9 +24,9 @@ pub struct Frame<T: Element = f32> {
 }
 
 impl<T: FloatElement> Vec3<T> {
-    /// Two vectors that make a right-handed frame with this one, which has length one: `s`, `t` with `s × t = self`.
-    /// Without branches, and with errors of a few units in the last place everywhere (T. Duff et al., “Building an
-    /// Orthonormal Basis, Revisited”, 2017).
+    /// Returns two vectors that form a right-handed frame with this unit vector: `s`, `t` with `s × t = self`.
+    /// Branch-free, with errors of a few units in the last place everywhere (T. Duff et al., “Building an Orthonormal
+    /// Basis, Revisited”, 2017).
     #[must_use]
     #[track_caller]
     pub fn orthonormal_pair(&self) -> (Self, Self) {
@@ -40,7 +39,7 @@ impl<T: FloatElement> Vec3<T> {
         (first, second)
     }
 
-    /// The direction, of length one, of a polar angle from the `z` axis and an azimuth from `x` to `y` (in radians).
+    /// Returns the unit vector for a polar angle from the `z` axis and an azimuth from `x` to `y` (in radians).
     #[must_use]
     #[track_caller]
     pub fn from_spherical(polar: impl Component<T>, azimuth: impl Component<T>) -> Self {
@@ -49,16 +48,16 @@ impl<T: FloatElement> Vec3<T> {
         Vec3 { x: x * &sine, y: y * sine, z }
     }
 
-    /// The polar angle, in [0, π], and the azimuth, in [-π, π], of the direction of a vector of any length. Accurate
-    /// for all directions.
+    /// Returns the polar angle, in [0, π], and the azimuth, in [-π, π], of the direction of a vector of any length.
+    /// Accurate for all directions.
     #[must_use]
     #[track_caller]
     pub fn to_spherical(&self) -> Vec2<T> {
         Vec2 { x: self.x.hypot(&self.y).atan2(&self.z), y: self.y.atan2(&self.x) }
     }
 
-    /// The angle between two vectors of any length but zero, accurate also where it is small (W. Kahan, “How Futile are
-    /// Mindless Assessments of Roundoff in Floating-Point Computation?”, 2006, §12).
+    /// Returns the angle between two vectors of any nonzero length, accurate also for small angles (W. Kahan, “How
+    /// Futile are Mindless Assessments of Roundoff in Floating-Point Computation?”, 2006, §12).
     #[must_use]
     #[track_caller]
     pub fn angle(&self, other: impl VectorOperand<Self>) -> Array<T> {
@@ -69,7 +68,7 @@ impl<T: FloatElement> Vec3<T> {
 }
 
 impl<T: FloatElement> Vec2<T> {
-    /// The vector of length one at an angle (in radians) from `x` to `y`.
+    /// Returns the unit vector at an angle (in radians) from `x` to `y`.
     #[must_use]
     #[track_caller]
     pub fn from_angle(angle: impl Component<T>) -> Self {
@@ -77,7 +76,7 @@ impl<T: FloatElement> Vec2<T> {
         Vec2 { x, y }
     }
 
-    /// The angle (in radians), in [-π, π], from `x` to `y`.
+    /// Returns the angle (in radians), in [-π, π], from `x` to `y`.
     #[must_use]
     #[track_caller]
     pub fn to_angle(&self) -> Array<T> {
@@ -86,7 +85,7 @@ impl<T: FloatElement> Vec2<T> {
 }
 
 impl<T: FloatElement> Frame<T> {
-    /// A frame whose third axis is a vector of length one: see [`Vec3::orthonormal_pair`].
+    /// Creates a frame whose third axis is a unit vector: see [`Vec3::orthonormal_pair`].
     #[must_use]
     #[track_caller]
     pub fn from_normal(normal: impl VectorOperand<Vec3<T>>) -> Self {
@@ -95,7 +94,7 @@ impl<T: FloatElement> Frame<T> {
         Frame { s, t, n }
     }
 
-    /// A vector of the world in the frame's coordinates.
+    /// Converts a vector from world coordinates to the frame's coordinates.
     #[must_use]
     #[track_caller]
     pub fn to_local(&self, vector: impl VectorOperand<Vec3<T>>) -> Vec3<T> {
@@ -103,7 +102,7 @@ impl<T: FloatElement> Frame<T> {
         Vec3 { x: self.s.dot(&vector), y: self.t.dot(&vector), z: self.n.dot(vector) }
     }
 
-    /// A vector in the frame's coordinates as one of the world.
+    /// Converts a vector from the frame's coordinates to world coordinates.
     #[must_use]
     #[track_caller]
     pub fn to_world(&self, vector: impl VectorOperand<Vec3<T>>) -> Vec3<T> {
@@ -111,7 +110,7 @@ impl<T: FloatElement> Frame<T> {
         self.s.mul_add(x, self.t.mul_add(y, &self.n * z))
     }
 
-    /// The matrix whose columns are the axes: `frame.to_mat3() * v` is `frame.to_world(v)`.
+    /// Returns the matrix whose columns are the axes: `frame.to_mat3() * v` is `frame.to_world(v)`.
     #[must_use]
     #[track_caller]
     pub fn to_mat3(&self) -> Mat3<T> {

@@ -6,14 +6,14 @@ use super::Vec3;
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement> Vec3<T> {
-    /// The real spherical harmonics, up to an order, of a direction of length one: `(order + 1)²` arrays, that of
-    /// degree `l` and order `m` at position `l * (l + 1) + m`.
+    /// Returns the real spherical harmonics, up to an order, of a unit vector: `(order + 1)²` arrays, with degree `l`
+    /// and order `m` at position `l * (l + 1) + m`.
     ///
     /// They are orthonormal over the sphere, with the sign (-1)^m of Condon and Shortley, as in P.-P. Sloan, “Efficient
     /// Spherical Harmonic Evaluation”, 2013. The recursions along the degree are those of S. Holmes, W. Featherstone,
     /// “A unified approach to the Clenshaw summation and the recursive computation of very high degree and order
-    /// normalised associated Legendre functions”, 2002, in polynomials of the coordinates, so nothing is divided and no
-    /// direction is special.
+    /// normalised associated Legendre functions”, 2002. They use polynomials of the coordinates, so there are no
+    /// divisions and no special directions.
     #[must_use]
     #[track_caller]
     pub fn spherical_harmonics(&self, order: usize) -> Vec<Array<T>> {
@@ -39,8 +39,8 @@ impl<T: FloatElement> Vec3<T> {
         values
     }
 
-    /// Normalised Legendre functions of `z` and one order, for the degrees from it to a last one, divided by
-    /// `sin(θ)^m`; the first is a constant.
+    /// Returns the normalised Legendre functions of `z` for one order, for the degrees from it to a last one, divided
+    /// by `sin(θ)^m`; the first is a constant.
     #[track_caller]
     fn legendre(&self, m: usize, last: usize, first: f64) -> Vec<Array<T>> {
         let mut values: Vec<Array<T>> = vec![T::from_f64(first).into()];

@@ -1,9 +1,9 @@
-//! Vectors, matrices, complex numbers and quaternions of arrays: in each lane, one.
+//! Vectors, matrices, complex numbers and quaternions of arrays: one per lane.
 //!
-//! Their components are arrays, so whatever is recorded of arrays is recorded of them: they are arguments, results and
-//! state of traced loops and branches.
+//! Their components are arrays, so everything recorded for arrays is recorded for them. They can be arguments, results
+//! and state of traced loops and branches.
 //!
-//! | part | where |
+//! | part | documentation |
 //! |---|---|
 //! | vectors: operators, products, lengths, swizzles, reductions over lanes | [`vector`] |
 //! | square matrices, inverses | [`matrix`] |
@@ -37,7 +37,7 @@ use jit_runtime::ir::Type;
 
 use crate::{Element, FloatElement};
 
-/// The distance from one to the next larger number.
+/// Returns the distance from one to the next larger number.
 fn epsilon<T: FloatElement>() -> f64 {
     match T::TYPE {
         Type::F64 => f64::EPSILON,
@@ -58,7 +58,7 @@ macro_rules! halves_in_single {
 
 use halves_in_single;
 
-/// Whether a type has so few digits that what takes many operations is computed in single precision.
+/// Returns whether a type has so few digits that longer computations are done in single precision.
 fn is_half<T: Element>() -> bool {
     matches!(T::TYPE, Type::F16 | Type::BF16)
 }

@@ -1,18 +1,20 @@
-//! Morton codes: positions of a grid in Z-order, in which neighbours in space are mostly neighbours in memory.
+//! Morton codes: positions of a grid in Z-order. Neighbours in space are mostly neighbours in memory.
 //!
-//! The bits of the coordinates take turns, that of `x` is the lowest. Bits are spread in steps: each halves the groups
-//! that are together and moves the upper halves to their places (H. Warren, “Hacker's Delight”, 2nd edition, §7–2).
+//! The bits of the coordinates are interleaved; the lowest is that of `x`. Bits are spread in steps: each halves the
+//! groups of adjacent bits and moves the upper halves to their places (H. Warren, “Hacker's Delight”, 2nd edition,
+//! §7–2).
 
 use super::{Vec2, Vec3};
 use crate::{Array, Integer};
 
-/// Where bits are when groups of `group` source bits are `dimensions` times as far from each other as in the source.
+/// Returns the positions of bits when groups of `group` source bits are `dimensions` times as far apart as in the
+/// source.
 fn places<T: Integer>(dimensions: u32, group: u32) -> T {
     let bits = (0..T::TYPE.bits() / dimensions).map(|bit| (bit / group) * dimensions * group + bit % group);
     T::from_bits(bits.fold(0, |mask, place| mask | 1 << place))
 }
 
-/// Moves each bit `k` to the place `dimensions * k`; upper bits, which have none, are lost.
+/// Moves each bit `k` to position `dimensions * k`; upper bits without a position are lost.
 #[track_caller]
 fn spread<T: Integer>(value: &Array<T>, dimensions: u32) -> Array<T> {
     let mut group = (T::TYPE.bits() / dimensions).next_power_of_two();
@@ -25,7 +27,7 @@ fn spread<T: Integer>(value: &Array<T>, dimensions: u32) -> Array<T> {
     value
 }
 
-/// Moves each bit `dimensions * k` to the place `k`, and drops the others.
+/// Moves each bit `dimensions * k` to position `k`, and drops the others.
 #[track_caller]
 fn gather_bits<T: Integer>(value: &Array<T>, dimensions: u32) -> Array<T> {
     let most = (T::TYPE.bits() / dimensions).next_power_of_two();
@@ -41,7 +43,7 @@ fn gather_bits<T: Integer>(value: &Array<T>, dimensions: u32) -> Array<T> {
 macro_rules! morton {
     ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*] $T:ident $bits:literal) => {
         impl $Vec<$T> {
-            /// The Morton code of a position of a grid.
+            /// Returns the Morton code of a position of a grid.
             #[doc = concat!("Of each coordinate the lower ", $bits, " bits count.")]
             #[must_use]
             #[track_caller]
@@ -51,7 +53,7 @@ macro_rules! morton {
                 code
             }
 
-            /// The position of a Morton code.
+            /// Returns the position of a Morton code.
             #[must_use]
             #[track_caller]
             pub fn from_morton(code: &Array<$T>) -> Self {

@@ -6,15 +6,15 @@ use crate::{Error, Traverse, leaves};
 
 /// More lanes than this are shortened to their ends.
 const MOST_LANES: usize = 100;
-/// How many lanes each end then shows.
+/// The number of lanes then shown at each end.
 const END: usize = 3;
 
-/// Whether one of the arrays is computed inside of a traced loop or branch, so that it has no elements yet.
+/// Returns whether one of the arrays is computed inside a traced loop or branch, so that it has no elements yet.
 pub(super) fn is_symbolic(tree: &impl Traverse) -> bool {
     leaves(tree).iter().any(|(_, leaf)| leaf.state == "symbolic")
 }
 
-/// Writes `[[1, 2],\n [3, 4]]`: what `lane` says each lane holds.
+/// Writes `[[1, 2],\n [3, 4]]`; `lane` returns the value of each lane.
 pub(super) fn write_lanes<T: Display>(
     f: &mut Formatter<'_>,
     lanes: usize,

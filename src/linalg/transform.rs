@@ -1,7 +1,7 @@
-//! Matrices of homogeneous coordinates: moving, scaling, looking, projecting.
+//! Matrices of homogeneous coordinates: translation, scaling, rotation, cameras and projection.
 //!
-//! A point has a further component, one; a direction has zero there. `a * b` applies `b` first. Space is right-handed:
-//! a camera looks along `-z`, with `y` up.
+//! A point has an additional component, one; for a direction it is zero. `a * b` applies `b` first. Space is
+//! right-handed: a camera looks along `-z`, with `y` up.
 
 use super::matrix::MatrixOperand;
 use super::{Component, Mat2, Mat3, Mat4, Matrix, Quaternion, Vec2, Vec3, VectorOperand};
@@ -10,7 +10,7 @@ use crate::{Array, FloatElement, Number};
 macro_rules! homogeneous {
     ($Matrix:ident $to_large:ident, $Vec:ident $small:literal $to_small:ident: $($c:ident $index:literal),*) => {
         impl<T: Number> $Matrix<T> {
-            /// Moves points by a vector.
+            /// Translates points by a vector.
             #[must_use]
             #[track_caller]
             pub fn translation(offset: impl VectorOperand<$Vec<T>>) -> Self {
@@ -20,14 +20,14 @@ macro_rules! homogeneous {
                 matrix
             }
 
-            /// Multiplies the components of points and directions, each by its own factor.
+            /// Multiplies each component of points and directions by its own factor.
             #[must_use]
             #[track_caller]
             pub fn scaling(factors: impl VectorOperand<$Vec<T>>) -> Self {
                 Matrix::<T, $small>::from_diagonal(factors.into_vector()).$to_large()
             }
 
-            /// A point transformed by an affine matrix, one whose last row is that of the identity; that is not read.
+            /// Transforms a point by an affine matrix. Its last row must be that of the identity and is not read.
             #[must_use]
             #[track_caller]
             pub fn transform_point(&self, point: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
@@ -35,7 +35,7 @@ macro_rules! homogeneous {
                 $Vec { $($c: self.affine_row($index, &point.to_array())),* }
             }
 
-            /// A direction transformed by an affine matrix: without its translation.
+            /// Transforms a direction by an affine matrix, without its translation.
             #[must_use]
             #[track_caller]
             pub fn transform_vector(&self, direction: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
@@ -50,7 +50,7 @@ macro_rules! homogeneous {
         }
 
         impl<T: FloatElement> $Matrix<T> {
-            /// A point transformed by any matrix, projections too: divided by its further component.
+            /// Transforms a point by any matrix, including projections: divides by its additional component.
             #[must_use]
             #[track_caller]
             pub fn project_point(&self, point: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
@@ -59,8 +59,8 @@ macro_rules! homogeneous {
                 self.transform_point(point) / weight
             }
 
-            /// A normal of a surface that an affine matrix transforms: by the transpose of its inverse. What was
-            /// perpendicular to the surface stays so; the length changes.
+            /// Transforms a surface normal for an affine matrix of the surface: by the transpose of its inverse.
+            /// Vectors perpendicular to the surface stay so; the length changes.
             #[must_use]
             #[track_caller]
             pub fn transform_normal(&self, normal: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
@@ -74,7 +74,7 @@ homogeneous!(Mat3 to_mat3, Vec2 2 to_mat2: x 0, y 1);
 homogeneous!(Mat4 to_mat4, Vec3 3 to_mat3: x 0, y 1, z 2);
 
 impl<T: FloatElement> Mat2<T> {
-    /// Turns vectors by an angle (in radians) from `x` to `y`.
+    /// Rotates vectors by an angle (in radians) from `x` to `y`.
     #[must_use]
     #[track_caller]
     pub fn rotation(angle: impl Component<T>) -> Self {
@@ -84,7 +84,7 @@ impl<T: FloatElement> Mat2<T> {
 }
 
 impl<T: FloatElement> Mat3<T> {
-    /// Turns vectors about an axis of length one: see [`Quaternion::from_axis_angle`].
+    /// Rotates vectors about a unit axis: see [`Quaternion::from_axis_angle`].
     #[must_use]
     #[track_caller]
     pub fn rotation(axis: impl VectorOperand<Vec3<T>>, angle: impl Component<T>) -> Self {
@@ -93,16 +93,16 @@ impl<T: FloatElement> Mat3<T> {
 }
 
 impl<T: FloatElement> Mat4<T> {
-    /// Turns points and directions about an axis of length one through the origin: see [`Quaternion::from_axis_angle`].
+    /// Rotates points and directions about a unit axis through the origin: see [`Quaternion::from_axis_angle`].
     #[must_use]
     #[track_caller]
     pub fn rotation(axis: impl VectorOperand<Vec3<T>>, angle: impl Component<T>) -> Self {
         Mat3::rotation(axis, angle).to_mat4()
     }
 
-    /// From the world to a camera at `eye` that looks at `target`: the eye becomes the origin, the target lies on `-z`,
-    /// and `up` points to positive `y`. NaN where `up` lies along the direction of view. The inverse places the camera
-    /// in the world.
+    /// Returns the matrix from world coordinates to those of a camera at `eye` that looks at `target`. The eye becomes
+    /// the origin, the target is on `-z`, and `up` points to positive `y`. NaN where `up` is parallel to the direction
+    /// of view. The inverse places the camera in the world.
     #[must_use]
     #[track_caller]
     pub fn look_at(
@@ -119,9 +119,9 @@ impl<T: FloatElement> Mat4<T> {
         matrix.then_moved(offset)
     }
 
-    /// What a camera sees of an angle (in radians) between its lower and upper edge, `aspect` times as wide as high:
-    /// `x` and `y` become -1 to 1, and `z` becomes 0 at the distance `near` and 1 at `far`. Points need
-    /// [`project_point`](Self::project_point).
+    /// Returns a perspective projection with an angle (in radians) between the lower and upper edge, and `aspect` as
+    /// width over height. `x` and `y` become -1 to 1, and `z` becomes 0 at the distance `near` and 1 at `far`. Points
+    /// need [`project_point`](Self::project_point).
     #[must_use]
     #[track_caller]
     pub fn perspective(
@@ -142,7 +142,7 @@ impl<T: FloatElement> Mat4<T> {
         matrix
     }
 
-    /// What a camera sees without perspective: `low.x` to `high.x` becomes -1 to 1, so do `low.y` to `high.y`, and the
+    /// Returns an orthographic projection: `low.x` to `high.x` becomes -1 to 1, so does `low.y` to `high.y`, and the
     /// distances (along `-z`) `low.z` to `high.z` become 0 to 1.
     #[must_use]
     #[track_caller]
@@ -154,8 +154,9 @@ impl<T: FloatElement> Mat4<T> {
         Self::translation(offset) * Self::scaling(factors)
     }
 
-    /// The matrix that stretches, then turns, then moves: `translation * rotation * stretch`. An array or a number as
-    /// the stretch is that in all directions; factors along the axes are `Mat3::from_diagonal(factors)`.
+    /// Returns the matrix that first stretches, then rotates, then translates: `translation * rotation * stretch`. An
+    /// array or a number as the stretch applies in all directions; factors along the axes are
+    /// `Mat3::from_diagonal(factors)`.
     #[must_use]
     #[track_caller]
     pub fn compose(
@@ -167,7 +168,7 @@ impl<T: FloatElement> Mat4<T> {
         (rotation.to_mat3() * stretch.into_matrix()).to_mat4().then_moved(translation)
     }
 
-    /// A linear map, followed by a translation.
+    /// Returns a linear map followed by a translation.
     fn then_moved(mut self, translation: Vec3<T>) -> Self {
         self.rows[0][3] = translation.x;
         self.rows[1][3] = translation.y;
@@ -175,11 +176,12 @@ impl<T: FloatElement> Mat4<T> {
         self
     }
 
-    /// The stretch, the rotation and the translation of which [`compose`](Self::compose) makes an affine matrix.
+    /// Returns the stretch, the rotation and the translation from which [`compose`](Self::compose) makes an affine
+    /// matrix.
     ///
-    /// The stretch is symmetric: along three perpendicular directions, which need not be the axes. Its factors are not
-    /// negative, or all not positive where the matrix includes a reflection. Where the matrix has no inverse the
-    /// rotation is one of several. (K. Shoemake, T. Duff, “Matrix animation and polar decomposition”, 1992)
+    /// The stretch is symmetric: it acts along three perpendicular directions, which need not be the axes. Its factors
+    /// are not negative, or all not positive where the matrix includes a reflection. Where the matrix has no inverse
+    /// the rotation is not unique. (K. Shoemake, T. Duff, “Matrix animation and polar decomposition”, 1992)
     #[must_use]
     #[track_caller]
     pub fn decompose(&self) -> (Mat3<T>, Quaternion<T>, Vec3<T>) {

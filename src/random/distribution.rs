@@ -1,16 +1,16 @@
-//! Uniform numbers as numbers of other distributions, and as points of figures.
+//! Transformations of uniform numbers to other distributions, and to points of geometric figures.
 //!
-//! All are functions of numbers in [0, 1), so they serve random and low-discrepancy numbers alike, keep strata together
-//! where the figure allows it, and are smooth almost everywhere.
+//! All are functions of numbers in [0, 1), so they serve random and low-discrepancy numbers equally. They preserve
+//! strata where the figure allows it, and are smooth almost everywhere.
 
 use std::f64::consts::PI;
 
 use super::words::is_half;
 use crate::{Array, FloatElement, Operand};
 
-/// The number of the standard normal distribution that a fraction `u` of all numbers stays below: the inverse of its
-/// distribution function (M. Wichura, “Algorithm AS 241: The Percentage Points of the Normal Distribution”, 1988). -∞
-/// for 0, ∞ for 1, NaN outside. Halves are computed in single precision.
+/// Returns the quantile `u` of the standard normal distribution: the inverse of its distribution function (M. Wichura,
+/// “Algorithm AS 241: The Percentage Points of the Normal Distribution”, 1988). -∞ for 0, ∞ for 1, NaN outside. Halves
+/// are computed in single precision.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -30,13 +30,13 @@ pub fn normal_from_uniform<T: FloatElement>(u: &Array<T>) -> Array<T> {
     normal_percentage_point(&(u - T::from_f64(0.5)), &u.min(T::ONE.into_array() - u))
 }
 
-/// As [`normal_from_uniform`] of `centred + 1/2`, in single or double precision.
+/// Like [`normal_from_uniform`] of `centred + 1/2`, in single or double precision.
 #[track_caller]
 pub(super) fn normal_from_centred<T: FloatElement>(centred: &Array<T>) -> Array<T> {
     normal_percentage_point(centred, &(-centred.abs() + T::from_f64(0.5)))
 }
 
-/// AS 241 from the distances to 1/2 and to the nearer end.
+/// Evaluates AS 241 from the distances to 1/2 and to the nearer end.
 #[track_caller]
 fn normal_percentage_point<T: FloatElement>(centred: &Array<T>, to_end: &Array<T>) -> Array<T> {
     let middle = centred * rational(&(centred * centred).mul_add(T::from_f64(-1.0), T::from_f64(0.180_625)), &MIDDLE);
@@ -130,9 +130,9 @@ const FAR_TAIL: Rational = [
     ],
 ];
 
-/// Two independent numbers of the standard normal distribution (G. Box and M. Muller, “A Note on the Generation of
-/// Random Normal Deviates”, 1958). The first number must not be 0: give 1 - u where it can be. Halves are computed in
-/// single precision.
+/// Returns two independent numbers of the standard normal distribution (G. Box and M. Muller, “A Note on the Generation
+/// of Random Normal Deviates”, 1958). The first argument must not be 0: pass 1 - u where it can be. Halves are computed
+/// in single precision.
 #[must_use]
 #[track_caller]
 pub fn box_muller<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 2] {
@@ -144,8 +144,8 @@ pub fn box_muller<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 2] 
     [&radius * cosine, radius * sine]
 }
 
-/// The number of the exponential distribution of rate 1 that a fraction `u` of all numbers stays below: 0 for 0, ∞ for
-/// 1. Halves are computed in single precision.
+/// Returns the quantile `u` of the exponential distribution of rate one: 0 for 0, ∞ for 1. Halves are computed in
+/// single precision.
 #[must_use]
 #[track_caller]
 pub fn exponential_from_uniform<T: FloatElement>(u: &Array<T>) -> Array<T> {
@@ -156,7 +156,7 @@ pub fn exponential_from_uniform<T: FloatElement>(u: &Array<T>) -> Array<T> {
     T::default().into_array() - rest.ln()
 }
 
-/// A point of the disk of radius 1, uniform in area, which keeps neighbours together (P. Shirley and K. Chiu, “A Low
+/// Returns a point of the unit disk, uniform in area. The map preserves neighbourhoods (P. Shirley and K. Chiu, “A Low
 /// Distortion Map Between Disk and Square”, 1997).
 ///
 /// ```
@@ -181,21 +181,21 @@ pub fn disk<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 2] {
     [&radius * cosine, radius * sine]
 }
 
-/// A point of the sphere of radius 1, uniform in area (Archimedes: slices of equal height have equal areas).
+/// Returns a point of the unit sphere, uniform in area (Archimedes: slices of equal height have equal areas).
 #[must_use]
 #[track_caller]
 pub fn sphere<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 3] {
     slice_point(u.mul_add(T::from_f64(-2.0), T::ONE), v)
 }
 
-/// A point of the upper half (z ≥ 0) of the sphere of radius 1, uniform in area.
+/// Returns a point of the upper half (z ≥ 0) of the unit sphere, uniform in area.
 #[must_use]
 #[track_caller]
 pub fn hemisphere<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 3] {
     slice_point(T::ONE.into_array() - u, v)
 }
 
-/// The point of the sphere at a height, once around as the second number runs through [0, 1).
+/// Returns the point of the sphere at a height; the second number in [0, 1) is the fraction of a full circle.
 #[track_caller]
 fn slice_point<T: FloatElement>(z: Array<T>, turn: &Array<T>) -> [Array<T>; 3] {
     let one = || T::ONE.into_array();
@@ -204,8 +204,8 @@ fn slice_point<T: FloatElement>(z: Array<T>, turn: &Array<T>) -> [Array<T>; 3] {
     [&radius * cosine, radius * sine, z]
 }
 
-/// A point of the upper half of the sphere of radius 1, as dense as its height: the disk lifted up (E. Malley's
-/// method).
+/// Returns a point of the upper half of the unit sphere, with a density proportional to its height: the disk projected
+/// up (E. Malley's method).
 #[must_use]
 #[track_caller]
 pub fn cosine_hemisphere<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 3] {
@@ -214,7 +214,7 @@ pub fn cosine_hemisphere<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<
     [x, y, height]
 }
 
-/// A point of a triangle, uniform in area, as the weights of its corners, which add up to 1 (G. Turk, “Generating
+/// Returns a point of a triangle, uniform in area, as barycentric coordinates, which add up to 1 (G. Turk, “Generating
 /// Random Points in Triangles”, 1990).
 #[must_use]
 #[track_caller]

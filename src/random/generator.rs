@@ -1,11 +1,11 @@
-//! The generator for everyday use: a seed, and whole arrays of random numbers of any distribution.
+//! The general-purpose generator: a seed, and arrays of random numbers of any distribution.
 
 use super::distribution::box_muller;
 use super::philox::{halves, moved, philox4x32, philox4x32_of};
 use super::words::{is_half, mantissa_bits, positive_unit, refuse, smallest_positive, unit};
 use crate::{Array, Choice, Element, Float64, FloatElement, Mask, Operand, Size, Traverse, UInt, UInt64};
 
-/// A generator of arrays of random numbers with a seed.
+/// Creates a generator of arrays of random numbers with a seed.
 ///
 /// See [`Generator`].
 ///
@@ -26,43 +26,42 @@ pub fn rng(seed: u64) -> Generator {
     Generator { key: UInt64::opaque(seed), calls: UInt64::opaque(0) }
 }
 
-/// Makes arrays of random numbers.
+/// A generator of arrays of random numbers.
 ///
 /// Each number is a function of the seed, the number of the call, and the lane: Philox4x32 with ten rounds
-/// ([`philox4x32`]), whose key is the seed. So the same seed gives the same numbers on
-/// every device, with any number of threads and in any order of evaluation, and the first lanes of a wide array are
-/// those of a narrow one. Arrays may have up to 2³² lanes and a generator may be called 2⁶⁴ times.
+/// ([`philox4x32`]), whose key is the seed. So the same seed yields the same numbers on every device, with any number
+/// of threads and in any order of evaluation. The first lanes of a wide array match those of a narrow one. Arrays may
+/// have up to 2³² lanes and a generator may be called 2⁶⁴ times.
 ///
-/// Nothing is evaluated and no memory is taken: the numbers are made where they are used, as part of the same kernel.
-/// Seed, call and parameters are opaque, so calling again compiles nothing.
+/// Nothing is evaluated and no memory is taken: the numbers are computed in the kernels that use them. Seed, call and
+/// parameters are opaque, so further calls compile nothing.
 ///
-/// A clone continues with the same numbers as the original; [`Generator::split`] makes one that goes its own way. The
-/// generator can be the state of a traced loop, where each iteration draws other numbers. Where lanes exit such a loop
-/// at different times, each lane has its own number of calls from then on, and later calls take that width only.
+/// A clone continues with the same numbers as the original; [`Generator::split`] makes an independent generator. The
+/// generator can be the state of a traced loop, where each iteration draws other numbers. If lanes exit such a loop at
+/// different times, each lane has a separate number of calls from then on, and later calls take that width only.
 ///
-/// Parameters that are arrays tell the type of the result by promotion; with parameters that are numbers it is the one
-/// that is asked for, as in `let x: Float = rng.uniform(0.0, 1.0, n)`. Halves are computed in single precision and
-/// rounded once.
+/// Array parameters determine the type of the result by promotion. With number parameters it is the requested type, as
+/// in `let x: Float = rng.uniform(0.0, 1.0, n)`. Halves are computed in single precision and rounded once.
 #[derive(Clone, Debug, Traverse)]
 pub struct Generator {
     key: UInt64,
     calls: UInt64,
 }
 
-/// One call: what all its words have in common.
+/// One call: the state that all its words share.
 pub(super) struct Call {
     key: [UInt; 2],
     number: [UInt; 2],
     lane: UInt,
 }
 
-/// The attempt that belongs to [`Generator::split`]; others count from 0.
+/// The attempt reserved for [`Generator::split`]; others count from 0.
 const SPLIT: u32 = u32::MAX;
-/// The attempt that belongs to [`Generator::permutation`].
+/// The attempt reserved for [`Generator::permutation`].
 const PERMUTATION: u32 = u32::MAX - 1;
 
 impl Call {
-    /// Four random words of each lane; others for each attempt.
+    /// Returns four random words of each lane; each attempt has other words.
     #[track_caller]
     pub(super) fn words(&self, attempt: impl Operand<u32>) -> [UInt; 4] {
         let [low, high] = self.number.clone();
@@ -79,8 +78,8 @@ impl Generator {
         Call { key: halves(&self.key), number, lane: UInt::arange(width) }
     }
 
-    /// A generator whose numbers are independent of this one's, now and later. Each split gives another one, the same
-    /// ones for the same seed.
+    /// Returns a generator whose numbers are independent of this one's, now and later. Each split returns another one,
+    /// but the same ones for the same seed.
     #[must_use]
     #[track_caller]
     pub fn split(&mut self) -> Self {
@@ -99,7 +98,7 @@ impl Generator {
         Generator { key, calls: UInt64::opaque(0) }
     }
 
-    /// The key of a permutation, which all lanes share.
+    /// Returns the key of a permutation, which all lanes share.
     #[track_caller]
     pub(super) fn key_of_permutation(&mut self) -> [UInt; 2] {
         if self.calls.len() != 1 || self.key.len() != 1 {
@@ -112,8 +111,8 @@ impl Generator {
         [first, second]
     }
 
-    /// Numbers in [0, 1), uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for `f16` and 2⁻⁸ for
-    /// `bf16`.
+    /// Returns numbers in [0, 1), uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for `f16` and 2⁻⁸
+    /// for `bf16`.
     #[must_use]
     #[track_caller]
     pub fn random<T: FloatElement>(&mut self, width: impl Into<Size>) -> Array<T> {
@@ -121,20 +120,20 @@ impl Generator {
         unit(&low, &high)
     }
 
-    /// As [`Generator::random`], of the type and width of an array.
+    /// Like [`Generator::random`], of the type and width of an array.
     #[must_use]
     #[track_caller]
     pub fn fill_like<T: FloatElement>(&mut self, model: &Array<T>) -> Array<T> {
         self.random(model.width())
     }
 
-    /// Numbers from `low` to below `high`, uniform; `low` where both are equal. Where `low` is greater, the numbers lie
-    /// above `high`, up to `low`. The distance of the bounds must not overflow. Two literals give `f64`, if nothing
-    /// else names a type: write `let x: Float = rng.uniform(0.0, 1.0, n);` for `f32`.
+    /// Returns uniform numbers from `low` (included) to `high` (excluded); `low` where both are equal. Where `low` is
+    /// greater, the numbers are above `high`, up to `low`. The distance of the bounds must not overflow. Two literals
+    /// yield `f64` unless something else fixes the type: write `let x: Float = rng.uniform(0.0, 1.0, n);` for `f32`.
     ///
     /// # Panics
     ///
-    /// When a bound has neither one lane nor as many as are asked for.
+    /// When a bound has neither width one nor the requested width.
     #[must_use]
     #[track_caller]
     pub fn uniform<T: FloatElement, A: Choice<B, T>, B>(
@@ -152,18 +151,18 @@ impl Generator {
         below(self.between(&low, &high, width), &low, &high)
     }
 
-    /// Numbers between two bounds, the upper one included where it is rounded to.
+    /// Returns numbers between two bounds; rounding may produce the upper one.
     #[track_caller]
     fn between<T: FloatElement>(&mut self, low: &Array<T>, high: &Array<T>, width: Size) -> Array<T> {
         self.random::<T>(width).mul_add(high - low, low)
     }
 
-    /// Numbers of the normal distribution ([`box_muller`]). They lie within 6.8 standard deviations, for `f64` within
-    /// 9.5.
+    /// Returns numbers of the normal distribution ([`box_muller`]). They are within 6.8 standard deviations, for `f64`
+    /// within 9.5.
     ///
     /// # Panics
     ///
-    /// When a parameter has neither one lane nor as many as are asked for.
+    /// When a parameter has neither width one nor the requested width.
     #[must_use]
     #[track_caller]
     pub fn normal<T: FloatElement, A: Choice<B, T>, B>(
@@ -187,15 +186,15 @@ impl Generator {
         number
     }
 
-    /// Numbers of the exponential distribution, whose mean is `1 / rate`. A rate of 0 gives infinity, or NaN.
+    /// Returns numbers of the exponential distribution, whose mean is `1 / rate`. A rate of 0 yields infinity, or NaN.
     ///
     /// # Panics
     ///
-    /// When the rate has neither one lane nor as many as are asked for.
+    /// When the rate has neither width one nor the requested width.
     #[must_use]
     #[track_caller]
     pub fn exponential<T: FloatElement>(&mut self, rate: impl Choice<i32, T>, width: impl Into<Size>) -> Array<T> {
-        // Beside a whole number, whose type is weak, the rate keeps its own.
+        // Combined with a whole number, whose type is weak, the rate retains its type.
         let (width, (rate, _)) = (width.into(), rate.both(1));
         let rate = parameter("rate", rate, width);
         if is_half(T::TYPE) {
@@ -205,11 +204,11 @@ impl Generator {
         (T::default().into_array() - positive_unit::<T>(&low, &high).ln()) / rate
     }
 
-    /// True with a probability: never for 0, always for 1, and exact to 2⁻⁵³ between; never for NaN.
+    /// Returns true with a probability: never for 0, always for 1, and exact to 2⁻⁵³ in between; never for NaN.
     ///
     /// # Panics
     ///
-    /// When the probability has neither one lane nor as many as are asked for.
+    /// When the probability has neither width one nor the requested width.
     #[must_use]
     #[track_caller]
     pub fn bernoulli(&mut self, probability: impl Operand<f64>, width: impl Into<Size>) -> Mask {
@@ -219,9 +218,8 @@ impl Generator {
         number.lt(probability)
     }
 
-    /// Elements of an array, each with the same probability every time (with replacement; [`Generator::sample`] takes
-    /// none twice). Only the positions are made where
-    /// they are used; the elements are gathered.
+    /// Returns elements of an array, drawn with equal probability and with replacement; [`Generator::sample`] draws
+    /// without replacement. Only the positions are fused into the kernel that uses them; the elements are gathered.
     ///
     /// # Panics
     ///
@@ -237,7 +235,7 @@ impl Generator {
     }
 }
 
-/// A parameter of a distribution, kept out of the code so that other values of it need no other kernel.
+/// Makes a parameter of a distribution opaque, so that other values of it need no other kernel.
 #[track_caller]
 pub(super) fn parameter<T: Element>(name: &str, value: Array<T>, width: Size) -> Array<T> {
     if value.width() != 1 && value.width() != width {
@@ -249,11 +247,11 @@ pub(super) fn parameter<T: Element>(name: &str, value: Array<T>, width: Size) ->
     if value.is_literal() { value.make_opaque() } else { value }
 }
 
-/// The number, or the one before `high` where rounding has made it `high`.
+/// Returns the number, or the one before `high` where rounding produced `high`.
 #[track_caller]
 fn below<T: FloatElement>(number: Array<T>, low: &Array<T>, high: &Array<T>) -> Array<T> {
-    // Less than one unit in the last place and more than a half takes the number before, whichever side of a power of
-    // two; beside zero it takes the smallest distance.
+    // Subtracting less than one unit in the last place and more than half a unit yields the previous number, on either
+    // side of a power of two; next to zero the smallest distance does.
     let unit = T::from_f64(0.6 * (1.0 - f64::from(mantissa_bits(T::TYPE))).exp2());
     let before = (-high.abs()).mul_add(unit, high) - T::from_f64(smallest_positive(T::TYPE));
     let is_rounded_up = number.ge(high) & low.lt(high);

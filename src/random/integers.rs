@@ -1,9 +1,9 @@
 //! Random whole numbers without bias.
 //!
-//! A word times the size of a range is a number of the range (the upper half of the product) and a remainder (the lower
-//! half). The few words whose remainders would make some numbers more frequent are replaced by others (D. Lemire, “Fast
-//! Random Integer Generation in an Interval”, 2019). Each lane has as many attempts as it needs; the words of the
-//! attempts are told apart by the counter.
+//! A word times the size of a range consists of a number of the range (the upper half of the product) and a remainder
+//! (the lower half). The few words whose remainders would make some numbers more frequent are rejected (D. Lemire,
+//! “Fast Random Integer Generation in an Interval”, 2019). Each lane has as many attempts as it needs; the counter
+//! distinguishes the words of the attempts.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -11,16 +11,16 @@ use super::generator::{Call, Generator, parameter};
 use super::words::{join, refuse};
 use crate::{Array, Choice, Integer, Size, UInt, UInt64, jit};
 
-/// Numbers that a word of 32 bits has.
+/// The number of 32-bit words.
 const WORDS: u128 = 1 << 32;
 
 impl Generator {
-    /// Whole numbers of a range, uniform: `rng.integers(1..=6, n)`. An open end of the range is the smallest or largest
-    /// number of the type. No number is more frequent than another.
+    /// Returns uniform whole numbers of a range: `rng.integers(1..=6, n)`. An open end of the range is the smallest or
+    /// largest number of the type. No number is more frequent than another.
     ///
     /// # Panics
     ///
-    /// When no number lies in the range.
+    /// When the range is empty.
     #[must_use]
     #[track_caller]
     pub fn integers<T: Integer>(&mut self, range: impl RangeBounds<T>, width: impl Into<Size>) -> Array<T> {
@@ -32,7 +32,7 @@ impl Generator {
             );
         }
         let (call, size) = (self.call(width.into()), (last - first) as u128 + 1);
-        // Sums of the bits of two's complement wrap to the right number, in 32 bits too if the type has no more.
+        // Sums of two's complement bits wrap to the right number, also in 32 bits if the type has no more.
         if size <= WORDS && T::TYPE.bits() <= 32 {
             (call.below_u32(size) + UInt::opaque(first as u32)).cast()
         } else {
@@ -40,12 +40,12 @@ impl Generator {
         }
     }
 
-    /// Whole numbers from `low` to below `high`, uniform, with bounds that may differ from lane to lane. Where `high`
-    /// is not above `low`, the number is `low`. No number is more frequent than another.
+    /// Returns uniform whole numbers from `low` (included) to `high` (excluded), with bounds that may differ by lane.
+    /// Where `high` is not above `low`, the number is `low`. No number is more frequent than another.
     ///
     /// # Panics
     ///
-    /// When a bound has neither one lane nor as many as are asked for.
+    /// When a bound has neither width one nor the requested width.
     #[must_use]
     #[track_caller]
     pub fn integers_between<T: Integer, A: Choice<B, T>, B>(
@@ -72,7 +72,7 @@ impl Generator {
 }
 
 impl Call {
-    /// Numbers from 0 to below the width of an array.
+    /// Returns numbers below the width of an array.
     #[track_caller]
     pub(super) fn below_size(&self, size: Size) -> UInt {
         if size.is_constant() {
@@ -83,7 +83,7 @@ impl Call {
         reject_u32(self, &size, &excess)
     }
 
-    /// Numbers from 0 to below a size of at most 2³².
+    /// Returns numbers below a size of at most 2³².
     #[track_caller]
     fn below_u32(&self, size: u128) -> UInt {
         let size_opaque = UInt::opaque(size as u32);
@@ -95,7 +95,7 @@ impl Call {
         }
     }
 
-    /// Numbers from 0 to below a size of at most 2⁶⁴.
+    /// Returns numbers below a size of at most 2⁶⁴.
     #[track_caller]
     fn below_u64(&self, size: u128) -> UInt64 {
         if size <= WORDS {
@@ -112,7 +112,7 @@ impl Call {
     }
 }
 
-/// Numbers from 0 to below a size, from words whose remainder is not below `excess`, which is 2³² mod size.
+/// Returns numbers below a size, from words whose remainder is not below `excess`, which is 2³² mod size.
 #[jit]
 fn reject_u32(call: &Call, size: &UInt, excess: &UInt) -> UInt {
     let mut attempt = UInt::from(0);
@@ -124,7 +124,7 @@ fn reject_u32(call: &Call, size: &UInt, excess: &UInt) -> UInt {
     number
 }
 
-/// As [`reject_u32`], with 2⁶⁴ mod size.
+/// Like [`reject_u32`], with 2⁶⁴ mod size.
 #[jit]
 fn reject_u64(call: &Call, size: &UInt64, excess: &UInt64) -> UInt64 {
     let mut attempt = UInt::from(0);
@@ -136,7 +136,7 @@ fn reject_u64(call: &Call, size: &UInt64, excess: &UInt64) -> UInt64 {
     number
 }
 
-/// Number and remainder of the first of four words that is fair, or of the last one.
+/// Returns number and remainder of the first of four words that is accepted, or of the last one.
 #[track_caller]
 fn first_fair_u32(call: &Call, attempt: &UInt, size: &UInt, excess: &UInt) -> (UInt, UInt) {
     let [first, others @ ..] = call.words(attempt).map(|word| (word.mul_hi(size), word * size));
@@ -146,7 +146,7 @@ fn first_fair_u32(call: &Call, attempt: &UInt, size: &UInt, excess: &UInt) -> (U
     })
 }
 
-/// Number and remainder of the first of two words that is fair, or of the last one.
+/// Returns number and remainder of the first of two words that is accepted, or of the last one.
 #[track_caller]
 fn first_fair_u64(call: &Call, attempt: &UInt, size: &UInt64, excess: &UInt64) -> (UInt64, UInt64) {
     let [a, b, c, d] = call.words(attempt);
@@ -155,7 +155,7 @@ fn first_fair_u64(call: &Call, attempt: &UInt, size: &UInt64, excess: &UInt64) -
     (is_fair.select(first.0, second.0), is_fair.select(&first.1, second.1))
 }
 
-/// The first and the last number of a range.
+/// Returns the first and the last number of a range.
 fn ends<T: Integer>(range: &impl RangeBounds<T>) -> (i128, i128) {
     let bits = T::TYPE.bits();
     let (least, most) = if T::TYPE.is_signed_integer() {
@@ -176,11 +176,11 @@ fn ends<T: Integer>(range: &impl RangeBounds<T>) -> (i128, i128) {
     (first, last)
 }
 
-/// An integer of any type as a number.
+/// Returns an integer of any type as a number.
 fn value<T: Integer>(integer: T) -> i128 {
     let unused = 64 - T::TYPE.bits();
     if T::TYPE.is_signed_integer() {
-        // The sign moves up to the highest bit and comes back down.
+        // The sign bit moves to the highest bit and back.
         return i128::from(((integer.to_bits() << unused) as i64) >> unused);
     }
     i128::from(integer.to_bits())

@@ -1,15 +1,16 @@
 //! Random numbers: generators, distributions and low-discrepancy sequences.
 //!
-//! | part | what |
+//! | part | contents |
 //! |---|---|
-//! | [`rng`], [`Generator`] | a seed, and arrays of numbers of any type and distribution, permutations, samples: what most programs want |
-//! | [`Pcg32`] | small and fast, one stream and state per lane, for loops that draw again and again |
+//! | [`rng`], [`Generator`] | a seed, and arrays of numbers of any type and distribution, permutations, samples: the default choice |
+//! | [`Pcg32`] | small and fast, one stream and state per lane, for loops that draw repeatedly |
 //! | [`Philox4x32`], [`philox4x32()`] | counter-based: any number of any stream at once |
-//! | [`normal_from_uniform`], [`disk`], [`sphere`], … | numbers in [0, 1) as other distributions and as points of figures |
+//! | [`normal_from_uniform`], [`disk`], [`sphere`], … | numbers in [0, 1) transformed to other distributions and to points of figures |
 //! | [`sobol`], [`owen_sobol`], [`halton`], [`r2`], … | points that are more even than random ones |
 //!
-//! All are written in the language itself: numbers are traced like everything else, become part of the kernels that use
-//! them, and are the same on every device and for any number of threads. None of the generators is fit for secrets.
+//! All are implemented in the language itself: numbers are traced like everything else and fused into the kernels that
+//! use them. They are the same on every device and for any number of threads. None of the generators is
+//! cryptographically secure.
 
 mod distribution;
 mod generator;

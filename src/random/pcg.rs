@@ -9,13 +9,12 @@ use crate::{Array, Float, Float64, FloatElement, Int64, Operand, Size, Traverse,
 /// A generator of one random stream per lane: PCG32, variant XSH-RR 64/32 (M. O'Neill, “PCG: A Family of Simple Fast
 /// Space-Efficient Statistically Good Algorithms for Random Number Generation”, 2014).
 ///
-/// Each lane has its own state and its own stream, so that lanes are independent and a lane's numbers do not depend on
-/// how many lanes there are. A stream repeats after 2⁶⁴ numbers and can be left and entered anywhere
-/// ([`Pcg32::advance`]).
+/// Each lane has its own state and its own stream, so lanes are independent, and the numbers of a lane do not depend on
+/// the number of lanes. A stream repeats after 2⁶⁴ numbers and supports jumps ([`Pcg32::advance`]).
 ///
-/// Drawing evaluates nothing: the state is an expression, which grows with each draw until it is evaluated, with
-/// `jit::eval(&generator)` or together with what is computed from it. The generator holds arrays, so that it can be the
-/// state of a traced loop; lanes that are not in the loop then do not draw.
+/// Drawing evaluates nothing. The state is an expression, which grows with each draw until it is evaluated, with
+/// `jit::eval(&generator)` or together with values computed from it. The generator holds arrays, so it can be the state
+/// of a traced loop; lanes that are inactive in the loop do not draw.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -39,14 +38,14 @@ use crate::{Array, Float, Float64, FloatElement, Int64, Operand, Size, Traverse,
 #[derive(Clone, Debug, Traverse)]
 pub struct Pcg32 {
     state: UInt64,
-    /// Odd; which one tells the stream.
+    /// Odd; it selects the stream.
     increment: UInt64,
 }
 
 const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
 
 impl Default for Pcg32 {
-    /// One lane with O'Neill's default state and stream.
+    /// Creates one lane with O'Neill's default state and stream.
     #[track_caller]
     fn default() -> Self {
         Pcg32::new(1, Pcg32::DEFAULT_STATE)
@@ -54,13 +53,13 @@ impl Default for Pcg32 {
 }
 
 impl Pcg32 {
-    /// The seed that O'Neill's library begins with.
+    /// The initial seed of O'Neill's library.
     pub const DEFAULT_STATE: u64 = 0x853c_49e6_748f_ea9b;
     /// The stream of lane 0.
     pub const DEFAULT_STREAM: u64 = 0xda3e_39cb_94b9_5bdb;
 
-    /// As many independent streams as there are lanes, each begun at a place that the seed and the lane's number tell.
-    /// Lane 0 is O'Neill's generator with the seed as state and [`Pcg32::DEFAULT_STREAM`].
+    /// Creates as many independent streams as there are lanes; each starts at a position derived from the seed and the
+    /// lane number. Lane 0 is O'Neill's generator with the seed as state and [`Pcg32::DEFAULT_STREAM`].
     #[must_use]
     #[track_caller]
     pub fn new(width: impl Into<Size>, seed: u64) -> Self {
@@ -69,8 +68,8 @@ impl Pcg32 {
         Pcg32::seeded(state, lane + UInt64::opaque(Pcg32::DEFAULT_STREAM))
     }
 
-    /// The generator of O'Neill's `pcg32_srandom(state, stream)`, in each lane. The highest bit of the stream is
-    /// ignored.
+    /// Creates the generator of O'Neill's `pcg32_srandom(state, stream)`, in each lane. The highest bit of the stream
+    /// is ignored.
     #[must_use]
     #[track_caller]
     pub fn seeded(state: impl Operand<u64>, stream: impl Operand<u64>) -> Self {
@@ -79,13 +78,13 @@ impl Pcg32 {
         Pcg32 { state, increment }
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[must_use]
     pub fn width(&self) -> Size {
         self.state.width()
     }
 
-    /// The next 32 random bits of each lane.
+    /// Returns the next 32 random bits of each lane.
     #[must_use]
     #[track_caller]
     pub fn next_u32(&mut self) -> UInt {
@@ -95,7 +94,7 @@ impl Pcg32 {
         mixed.rotate_right((old >> 59).cast::<u32>())
     }
 
-    /// The next 64 random bits of each lane: two draws, the first as the lower half.
+    /// Returns the next 64 random bits of each lane: two draws, the first as the lower half.
     #[must_use]
     #[track_caller]
     pub fn next_u64(&mut self) -> UInt64 {
@@ -103,8 +102,8 @@ impl Pcg32 {
         join(&low, &self.next_u32())
     }
 
-    /// The next number in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for
-    /// `f16` and 2⁻⁸ for `bf16`. Takes two draws for `f64` and one for the others.
+    /// Returns the next number in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`,
+    /// 2⁻¹¹ for `f16` and 2⁻⁸ for `bf16`. Takes two draws for `f64` and one for the others.
     #[must_use]
     #[track_caller]
     pub fn next_float<T: FloatElement>(&mut self) -> Array<T> {
@@ -115,59 +114,60 @@ impl Pcg32 {
         unit(&low, &low)
     }
 
-    /// [`Pcg32::next_float`] in single precision.
+    /// Like [`Pcg32::next_float`] in single precision.
     #[must_use]
     #[track_caller]
     pub fn next_f32(&mut self) -> Float {
         self.next_float()
     }
 
-    /// [`Pcg32::next_float`] in double precision.
+    /// Like [`Pcg32::next_float`] in double precision.
     #[must_use]
     #[track_caller]
     pub fn next_f64(&mut self) -> Float64 {
         self.next_float()
     }
 
-    /// The next number of the standard normal distribution of each lane, by the inverse of its distribution function.
-    /// One draw, two for `f64`, and halves through `f32`. The number is finite, at most 5.4 (`f64`: 8.3) from zero.
+    /// Returns each lane's next number of the standard normal distribution, by the inverse of its distribution
+    /// function. It takes one draw, two for `f64`; halves go through `f32`. The number is finite, at most 5.4 (`f64`:
+    /// 8.3) from zero.
     #[must_use]
     #[track_caller]
     pub fn next_normal<T: FloatElement>(&mut self) -> Array<T> {
         if is_half(T::TYPE) {
             return self.next_normal::<f32>().cast();
         }
-        // The middles of the grid's intervals about 1/2, which are exact; the ends, whose normal numbers are infinite,
-        // do not occur.
+        // The midpoints of the grid's intervals about 1/2, which are exact; the ends, whose normal numbers are
+        // infinite, do not occur.
         let shift = T::from_f64(0.5 - (-f64::from(mantissa_bits(T::TYPE)) - 1.0).exp2());
         normal_from_centred(&(self.next_float::<T>() - shift))
     }
 
-    /// The next whole number from 0 to below a bound of each lane, without bias, as O'Neill's `pcg32_boundedrand`:
-    /// draws whose remainders would favour small numbers are thrown away, so lanes may take different numbers of draws.
-    /// With a bound of 0 there is nothing to draw from, and all 32 bits come.
+    /// Returns each lane's next whole number from 0 (included) to a bound (excluded), without bias, as O'Neill's
+    /// `pcg32_boundedrand`. Draws whose remainders would favour small numbers are rejected, so lanes may take different
+    /// numbers of draws. With a bound of 0 all 32 bits are returned.
     #[must_use]
     #[track_caller]
     pub fn next_u32_below(&mut self, bound: impl Operand<u32>) -> UInt {
         below_u32(self, &bound.into_array())
     }
 
-    /// As [`Pcg32::next_u32_below`] with 64 bits.
+    /// Like [`Pcg32::next_u32_below`] with 64 bits.
     #[must_use]
     #[track_caller]
     pub fn next_u64_below(&mut self, bound: impl Operand<u64>) -> UInt64 {
         below_u64(self, &bound.into_array())
     }
 
-    /// Moves each lane by a number of draws, forwards or, if it is negative, backwards, in at most 64 steps (F. Brown,
-    /// “Random Number Generation with Arbitrary Stride”, 1994).
+    /// Advances each lane by a number of draws, backwards if it is negative, in at most 64 steps (F. Brown, “Random
+    /// Number Generation with Arbitrary Stride”, 1994).
     #[track_caller]
     pub fn advance(&mut self, draws: impl Operand<i64>) {
         self.state = jump(&self.state, &self.increment, &draws.into_array().bitcast::<u64>());
     }
 
-    /// How many draws this generator is ahead of another one of the same streams; negative if it is behind. Has no
-    /// meaning for lanes whose streams differ.
+    /// Returns the number of draws by which this generator is ahead of another one of the same streams; negative if it
+    /// is behind. Meaningless for lanes whose streams differ.
     #[must_use]
     #[track_caller]
     pub fn distance(&self, behind: &Pcg32) -> Int64 {
@@ -175,8 +175,8 @@ impl Pcg32 {
     }
 }
 
-/// A bijection of 64-bit words that maps 0 to itself and near words to far ones (the finaliser of SplitMix64: G.
-/// Steele, D. Lea and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
+/// A bijection of 64-bit words that maps 0 to itself and near words to distant ones (the finaliser of
+/// SplitMix64: G. Steele, D. Lea and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
 #[track_caller]
 fn scatter_bits(word: &UInt64) -> UInt64 {
     let word = (word ^ (word >> 30)) * 0xbf58_476d_1ce4_e5b9;
@@ -186,7 +186,7 @@ fn scatter_bits(word: &UInt64) -> UInt64 {
 
 #[jit]
 fn below_u32(rng: &mut Pcg32, bound: &UInt) -> UInt {
-    // 2³² mod bound: as many of the smallest words have no place in whole cycles.
+    // 2³² mod bound: this many of the smallest words do not belong to a whole cycle.
     let excess = (0 - bound) % bound;
     let mut word = rng.next_u32();
     while word < excess && bound != 0 {
@@ -205,7 +205,7 @@ fn below_u64(rng: &mut Pcg32, bound: &UInt64) -> UInt64 {
     word % bound
 }
 
-/// The state after some draws, backwards by going around.
+/// Returns the state after some draws; wrapping around goes backwards.
 #[jit]
 fn jump(state: &UInt64, increment: &UInt64, draws: &UInt64) -> UInt64 {
     // A step is affine; so is the composition of steps, and it doubles by squaring.
@@ -224,8 +224,8 @@ fn jump(state: &UInt64, increment: &UInt64, draws: &UInt64) -> UInt64 {
     all_multipliers * state + all_addends
 }
 
-/// How many steps lead from one state to another: a bit at a time, since the lower bits of a state do not depend on the
-/// higher ones.
+/// Returns the number of steps from one state to another, one bit at a time, since the lower bits of a state do not
+/// depend on the higher ones.
 #[jit]
 fn draws_between(from: &UInt64, to: &UInt64, increment: &UInt64) -> UInt64 {
     let (mut multiplier, mut addend) = (UInt64::from(MULTIPLIER), increment.clone());

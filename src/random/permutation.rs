@@ -1,39 +1,39 @@
 //! Random orders of arrays, and random samples of their elements.
 //!
-//! A permutation is a cipher of the lane's number, so each lane finds its place by itself: nothing is sorted, nothing
-//! is kept in memory. The cipher is a Feistel network over pairs of a column and a row, in which each round moves one
-//! of the two by a hash of the other, with modular addition and as many rows as are needed (J. Black and P. Rogaway,
-//! “Ciphers with Arbitrary Finite Domains”, 2002). The grid has at most one row of places too many; a lane that ends on
-//! one of those is enciphered again, which leads to another place for each lane (cycle walking, from the same paper).
-//! The use of ciphers for shuffling is that of R. Mitchell, D. Stokes, E. Frank and G. Holmes, “Bandwidth-Optimal
-//! Random Shuffling for GPUs”, 2022.
+//! A permutation is a cipher of the lane number, so each lane computes its place independently; nothing is sorted or
+//! stored. The cipher is a Feistel network over pairs of a column and a row. Each round moves one of the two by a hash
+//! of the other, with modular addition and as many rows as are needed (J. Black and P. Rogaway, “Ciphers with Arbitrary
+//! Finite Domains”, 2002). The grid has at most one row of surplus places; a lane that ends on one of those is
+//! enciphered again, which leads to a distinct place for each lane (cycle walking, from the same paper). Using ciphers
+//! for shuffling is due to R. Mitchell, D. Stokes, E. Frank and G. Holmes, “Bandwidth-Optimal Random Shuffling for
+//! GPUs”, 2022.
 
 use super::generator::Generator;
 use super::philox::WEYL;
 use super::words::refuse;
 use crate::{Array, Element, Size, Traverse, UInt, jit};
 
-/// Rounds of a network of many places; the authors of the shuffle take as many.
+/// Rounds of a network of many places, as in the paper on shuffling.
 const ROUNDS: u32 = 24;
-/// Rounds of a network of few places. There all orders can be counted, and each round only makes their frequencies
-/// about a quarter more equal: after so many, the distance from equal frequencies is below 10⁻⁸.
+/// Rounds of a network of few places. There all orders can be counted, and each round makes their frequencies only
+/// about a quarter more equal. After this many, the distance from equal frequencies is below 10⁻⁸.
 const ROUNDS_OF_FEW: u32 = 64;
-/// Up to so many places are few.
+/// The largest number of places that counts as few.
 const FEW: usize = 128;
 
-/// What a network depends on. All of it is opaque, so one kernel serves every size, seed and call.
+/// The parameters of a network. All of them are opaque, so one kernel serves every size, seed and call.
 #[derive(Traverse)]
 struct Network {
     columns: UInt,
     rows: UInt,
-    /// Columns of the last row that are places; the others are too many.
+    /// The number of columns in the last row that are places; the others are surplus.
     columns_of_last_row: UInt,
     rounds: UInt,
     key: [UInt; 2],
 }
 
 impl Network {
-    /// A network of that many places.
+    /// Creates a network of a number of places.
     #[track_caller]
     fn new(places: Size, key: [UInt; 2]) -> Self {
         match places.is_constant() {
@@ -42,10 +42,10 @@ impl Network {
         }
     }
 
-    /// A network of a number of places, above 0, that is recomputed on every replay.
+    /// Creates a network of a number of places, above 0, that is recomputed on every replay.
     #[track_caller]
     fn computed(places: &UInt, key: [UInt; 2]) -> Self {
-        // Of a number below 2³², the square root in double precision is rounded to no other whole number.
+        // For a number below 2³², the square root in double precision never rounds to a different whole number.
         let root = (places - 1).cast::<f64>().sqrt().cast::<u32>();
         let columns = (root + 2) / 2 * 2;
         let rows = (places - 1) / &columns + 1;
@@ -57,7 +57,7 @@ impl Network {
     #[track_caller]
     fn known(places: usize, key: [UInt; 2]) -> Self {
         // An even number of columns: rotating a column of an odd number of rows, or a row of an odd number of columns,
-        // never makes an odd permutation.
+        // never yields an odd permutation.
         let columns = (places.max(1) - 1).isqrt() + 1;
         let columns = columns.next_multiple_of(2);
         let rows = places.div_ceil(columns);
@@ -69,8 +69,8 @@ impl Network {
 }
 
 impl Generator {
-    /// The numbers from 0 to below a size in random order, every order being as likely as every other. Each lane
-    /// computes its number where it is used: nothing is evaluated, and a gather with this index shuffles in one pass.
+    /// Returns the numbers below a size in random order; all orders are equally likely. Each lane computes its number
+    /// where it is used: nothing is evaluated, and a gather with this index shuffles in one pass.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -90,8 +90,8 @@ impl Generator {
     ///
     /// # Panics
     ///
-    /// When the size is above 2³², and where the generator is the state of a traced loop that lanes have left at
-    /// different times: each lane would have a permutation of its own.
+    /// When the size is above 2³², and if the generator is the state of a traced loop that lanes have exited at
+    /// different times, because each lane would have a separate permutation.
     #[must_use]
     #[track_caller]
     pub fn permutation(&mut self, size: impl Into<Size>) -> UInt {
@@ -99,7 +99,7 @@ impl Generator {
         self.places(size, size)
     }
 
-    /// The first of the numbers of a permutation.
+    /// Returns the first numbers of a permutation.
     #[track_caller]
     fn places(&mut self, size: Size, count: Size) -> UInt {
         if u64::try_from(size.now()).is_ok_and(|size| size > 1 << 32) {
@@ -112,8 +112,7 @@ impl Generator {
         permuted(&UInt::arange(count), &Network::new(size, key))
     }
 
-    /// The elements of an array in random order, every order being as likely as every other
-    /// ([`Generator::permutation`]).
+    /// Returns the elements of an array in random order; all orders are equally likely ([`Generator::permutation`]).
     ///
     /// # Panics
     ///
@@ -124,9 +123,8 @@ impl Generator {
         values.gather(&self.permutation(values.width()))
     }
 
-    /// So many elements of an array in random order, none of them twice (without replacement); [`Generator::choice`]
-    /// may take an element several times. The work grows with the number of elements that are taken, not with those
-    /// there are.
+    /// Draws some elements of an array in random order, without replacement; [`Generator::choice`] draws with
+    /// replacement. The work grows with the number of elements that are drawn, not with the width of the array.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -139,7 +137,7 @@ impl Generator {
     ///
     /// # Panics
     ///
-    /// When the array has fewer elements, and as [`Generator::permutation`].
+    /// When the array has fewer elements, and as for [`Generator::permutation`].
     #[must_use]
     #[track_caller]
     pub fn sample<T: Element>(&mut self, from: &Array<T>, count: impl Into<Size>) -> Array<T> {
@@ -154,7 +152,7 @@ impl Generator {
     }
 }
 
-/// The places of some lanes.
+/// Returns the places of some lanes.
 #[jit]
 fn permuted(lane: &UInt, network: &Network) -> UInt {
     let (mut column, mut row) = (lane % &network.columns, lane / &network.columns);
@@ -171,18 +169,18 @@ fn permuted(lane: &UInt, network: &Network) -> UInt {
     row * network.columns + column
 }
 
-/// A position in a ring moved on by a fraction of the ring, given in 32 bits.
+/// Advances a position in a ring by a fraction of the ring, given in 32 bits.
 #[jit]
 fn rotated(position: UInt, fraction: UInt, ring: &UInt) -> UInt {
     let moved = position + fraction.mul_hi(ring);
     if moved >= ring { moved - ring } else { moved.clone() }
 }
 
-/// A hash of a number, another one in each round and for each key: the function `lowbias32` of C. Wellons, “Prospecting
-/// for Hash Functions”, 2018, with a word of the key before either multiplication.
+/// Returns a hash of a number, a different one in each round and for each key: the function `lowbias32` of C. Wellons,
+/// “Prospecting for Hash Functions”, 2018, with a word of the key added before each multiplication.
 #[track_caller]
 fn hashed(x: &UInt, round: &UInt, network: &Network) -> UInt {
-    // The words differ from round to round by Weyl sequences, as those of Philox.
+    // The words differ from round to round by Weyl sequences, as in Philox.
     let [first, second] = &network.key;
     let mut h = x ^ (round * WEYL[0] + first);
     h = (&h ^ (&h >> 16)) * 0x7feb_352d_u32 + (round * WEYL[1] + second);

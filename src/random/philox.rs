@@ -9,16 +9,16 @@ use crate::{Array, Float, Float64, FloatElement, Operand, Size, Traverse, UInt, 
 
 /// The multipliers of a round.
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
-/// What the words of the key gain from round to round: fractions of the golden ratio and of √3.
+/// The increments of the key's words from round to round: fractions of the golden ratio and of √3.
 pub(super) const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
-/// The rounds that the inventors recommend.
+/// The number of rounds that the inventors recommend.
 const ROUNDS: u32 = 10;
-/// Fewer rounds are not random, more are not better.
+/// Fewer rounds are not random; more are no improvement.
 const ALLOWED_ROUNDS: RangeInclusive<u32> = 4..=16;
 
-/// Four random words from a counter and a key (J. Salmon, M. Moraes, R. Dror and D. Shaw, “Parallel Random Numbers: As
-/// Easy as 1, 2, 3”, 2011). A pure function: different counters give independent words. Ten rounds are recommended;
-/// with seven, no statistical test that its inventors tried found a fault.
+/// Returns four random words for a counter and a key (J. Salmon, M. Moraes, R. Dror and D. Shaw, “Parallel Random
+/// Numbers: As Easy as 1, 2, 3”, 2011). It is a pure function: different counters yield independent words. Ten rounds
+/// are recommended; with seven, none of the inventors' statistical tests failed.
 #[must_use]
 #[track_caller]
 pub fn philox4x32(counter: &[UInt; 4], key: &[UInt; 2], rounds: u32) -> [UInt; 4] {
@@ -36,7 +36,7 @@ pub fn philox4x32(counter: &[UInt; 4], key: &[UInt; 2], rounds: u32) -> [UInt; 4
     counter
 }
 
-/// [`philox4x32`] with ten rounds, for numbers of the host.
+/// Like [`philox4x32`] with ten rounds, for host numbers.
 pub(super) fn philox4x32_of(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for round in 0..ROUNDS {
         if round > 0 {
@@ -49,13 +49,13 @@ pub(super) fn philox4x32_of(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4
     counter
 }
 
-/// The lower and the upper half of each lane.
+/// Returns the lower and the upper half of each lane.
 #[track_caller]
 pub(super) fn halves(word: &UInt64) -> [UInt; 2] {
     [word.cast::<u32>(), (word >> 32).cast::<u32>()]
 }
 
-/// A counter moved on. The host does it for a number that it knows, so that the code stays the same from draw to draw.
+/// Advances a counter. The host does it for a number that it knows, so that the code stays the same from draw to draw.
 #[track_caller]
 pub(super) fn moved(counter: &UInt64, by: u64) -> UInt64 {
     match counter.var().settled_bits() {
@@ -64,14 +64,14 @@ pub(super) fn moved(counter: &UInt64, by: u64) -> UInt64 {
     }
 }
 
-/// A generator of one random stream per lane by counting: Philox4x32 ([`philox4x32`]).
+/// A counter-based generator of one random stream per lane: Philox4x32 ([`philox4x32`]).
 ///
-/// The key is the seed; the counter consists of the lane's number, in its upper half, and the number of the draw. There
-/// is no state but that number, so any draw of any lane is reached at once, and a draw costs the same wherever it is.
-/// Each draw makes 128 random bits in one go.
+/// The key is the seed; the counter consists of the lane number, in its upper half, and the number of the draw. There
+/// is no other state, so any draw of any lane can be reached directly, at constant cost. Each draw yields 128 random
+/// bits at once.
 ///
-/// Seed and draw are opaque: generators with other seeds and later draws are served by the same kernels. The generator
-/// holds arrays, so that it can be the state of a traced loop; lanes that are not in the loop then do not draw.
+/// Seed and draw are opaque: generators with other seeds and later draws use the same kernels. The generator holds
+/// arrays, so it can be the state of a traced loop; lanes that are inactive in the loop do not draw.
 ///
 /// ```
 /// use jit::random::Philox4x32;
@@ -97,14 +97,14 @@ pub struct Philox4x32 {
 }
 
 impl Philox4x32 {
-    /// As many independent streams as there are lanes, numbered from 0, with ten rounds.
+    /// Creates as many independent streams as there are lanes, numbered from 0, with ten rounds.
     #[must_use]
     #[track_caller]
     pub fn new(width: impl Into<Size>, seed: u64) -> Self {
         Philox4x32::seeded(UInt64::opaque(seed), UInt64::arange(width))
     }
 
-    /// The streams of these numbers, with a seed of their own for each lane or one for all, and ten rounds.
+    /// Creates the streams of these numbers, with one seed for each lane or for all, and ten rounds.
     #[must_use]
     #[track_caller]
     pub fn seeded(seed: impl Operand<u64>, stream: impl Operand<u64>) -> Self {
@@ -112,11 +112,11 @@ impl Philox4x32 {
         Philox4x32 { key, stream, draw: UInt64::opaque(0), rounds: ROUNDS }
     }
 
-    /// The same streams by another number of rounds, from 4 to 16; ten are recommended, seven are faster.
+    /// Returns the same streams with another number of rounds, from 4 to 16; ten are recommended, seven are faster.
     ///
     /// # Panics
     ///
-    /// With any other number of rounds.
+    /// For any other number of rounds.
     #[must_use]
     #[track_caller]
     pub fn with_rounds(mut self, rounds: u32) -> Self {
@@ -131,19 +131,19 @@ impl Philox4x32 {
         self
     }
 
-    /// The number of rounds.
+    /// Returns the number of rounds.
     #[must_use]
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[must_use]
     pub fn width(&self) -> Size {
         self.stream.width()
     }
 
-    /// The next four words of 32 random bits of each lane.
+    /// Returns the next four words of 32 random bits of each lane.
     #[must_use]
     #[track_caller]
     pub fn next_u32x4(&mut self) -> [UInt; 4] {
@@ -153,7 +153,7 @@ impl Philox4x32 {
         philox4x32(&[low, high, stream_low, stream_high], &halves(&self.key), self.rounds)
     }
 
-    /// The next two words of 64 random bits of each lane.
+    /// Returns the next two words of 64 random bits of each lane.
     #[must_use]
     #[track_caller]
     pub fn next_u64x2(&mut self) -> [UInt64; 2] {
@@ -161,9 +161,9 @@ impl Philox4x32 {
         [join(&a, &b), join(&c, &d)]
     }
 
-    /// The next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻¹¹ for `f16` and
-    /// 2⁻⁸ for `bf16`. For `f64` there are bits for two only: use [`Philox4x32::next_f64x2`]. Here its numbers are
-    /// multiples of 2⁻³².
+    /// Returns the next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻¹¹ for
+    /// `f16` and 2⁻⁸ for `bf16`. For `f64` the bits suffice only for two numbers: use [`Philox4x32::next_f64x2`]. Here
+    /// its numbers are multiples of 2⁻³².
     #[must_use]
     #[track_caller]
     pub fn next_float_x4<T: FloatElement>(&mut self) -> [Array<T>; 4] {
@@ -171,14 +171,14 @@ impl Philox4x32 {
         self.next_u32x4().map(|word| if T::TYPE == Type::F64 { unit(&none, &word) } else { unit(&word, &none) })
     }
 
-    /// The next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴.
+    /// Returns the next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴.
     #[must_use]
     #[track_caller]
     pub fn next_f32x4(&mut self) -> [Float; 4] {
         self.next_float_x4()
     }
 
-    /// The next two numbers in [0, 1) of each lane, uniform over the multiples of 2⁻⁵³.
+    /// Returns the next two numbers in [0, 1) of each lane, uniform over the multiples of 2⁻⁵³.
     #[must_use]
     #[track_caller]
     pub fn next_f64x2(&mut self) -> [Float64; 2] {
@@ -186,7 +186,7 @@ impl Philox4x32 {
         [unit(&a, &b), unit(&c, &d)]
     }
 
-    /// Leaves out draws; 2⁶⁴ − n goes back by n.
+    /// Skips draws; 2⁶⁴ − n goes back by n.
     #[track_caller]
     pub fn advance(&mut self, draws: u64) {
         self.draw = moved(&self.draw, draws);

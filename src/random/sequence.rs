@@ -7,8 +7,8 @@
 //! | [`sobol`], [`owen_sobol`] | 64 | best for numbers of points that are powers of two |
 //! | [`r_sequence`] | 16 | additive; simplest and cheapest |
 //!
-//! All are pure functions of an index, so any point is reached at once. Give the index `UInt::arange(n)` for the first
-//! points.
+//! All are pure functions of an index, so any point can be computed directly. Pass the index `UInt::arange(n)` for the
+//! first points.
 
 use jit_runtime::ir::Type;
 
@@ -22,7 +22,7 @@ const PRIMES: [u32; 32] = [
     113, 127, 131,
 ];
 
-/// Dimensions that an additive sequence may have.
+/// The most dimensions of an additive sequence.
 const R_DIMENSIONS: u32 = 16;
 
 #[track_caller]
@@ -35,7 +35,7 @@ fn check_dimension(sequence: &str, dimension: u32, dimensions: u32) {
     }
 }
 
-/// The fraction in [0, 1) whose first 32 binary digits are these bits, cut to what the type can distinguish.
+/// Returns the fraction in [0, 1) with these first 32 binary digits, truncated to the precision of the type.
 #[track_caller]
 fn fraction<T: FloatElement>(bits: &UInt) -> Array<T> {
     if T::TYPE == Type::F64 {
@@ -44,7 +44,7 @@ fn fraction<T: FloatElement>(bits: &UInt) -> Array<T> {
     unit(bits, bits)
 }
 
-/// The digits of the index in base 2, mirrored at the point (J. van der Corput, “Verteilungsfunktionen”, 1935).
+/// Returns the digits of the index in base 2, mirrored at the point (J. van der Corput, “Verteilungsfunktionen”, 1935).
 ///
 /// ```
 /// use jit::prelude::*;
@@ -59,9 +59,9 @@ pub fn van_der_corput<T: FloatElement>(index: &UInt) -> Array<T> {
     fraction(&index.reverse_bits())
 }
 
-/// A coordinate of Halton's sequence: the digits of the index in base `p`, mirrored at the point, where `p` is the
-/// prime that the dimension tells, 2 for dimension 0 (J. Halton, “On the Efficiency of Certain Quasi-Random Sequences
-/// of Points”, 1960). High dimensions need many points before they are even.
+/// Returns a coordinate of Halton's sequence: the digits of the index in base `p`, mirrored at the point, where `p` is
+/// the prime of the dimension, 2 for dimension 0 (J. Halton, “On the Efficiency of Certain Quasi-Random Sequences of
+/// Points”, 1960). High dimensions need many points before they are even.
 ///
 /// # Panics
 ///
@@ -78,7 +78,7 @@ pub fn halton<T: FloatElement>(index: &UInt, dimension: u32) -> Array<T> {
     fraction(&inverse.cast::<u32>())
 }
 
-/// The digits of a number mirrored at the point, exact to the precision of the type.
+/// Returns the digits of a number mirrored at the point, exact to the precision of the type.
 #[jit]
 fn radical_inverse(index: &UInt, #[constexpr] base: u32) -> Array<f64> {
     let (mut rest, mut mirrored, mut scale) = (index.clone(), UInt64::from(0), Array::<f64>::from(1.0));
@@ -90,9 +90,9 @@ fn radical_inverse(index: &UInt, #[constexpr] base: u32) -> Array<f64> {
     mirrored.cast::<f64>() / scale
 }
 
-/// A coordinate of Sobol's sequence in binary digits, the first one highest, with the direction numbers of S. Joe and
-/// F. Kuo (“Constructing Sobol Sequences with Better Two-Dimensional Projections”, 2008). Points are in the order of
-/// their index, not of Gray codes.
+/// Returns a coordinate of Sobol's sequence in binary digits, the first one highest, with the direction numbers of S.
+/// Joe and F. Kuo (“Constructing Sobol Sequences with Better Two-Dimensional Projections”, 2008). Points are in the
+/// order of their index, not of Gray codes.
 ///
 /// # Panics
 ///
@@ -112,8 +112,8 @@ pub fn sobol_bits(index: &UInt, dimension: u32) -> UInt {
     })
 }
 
-/// A coordinate of Sobol's sequence ([`sobol_bits`]) in [0, 1). The first 2ᵏ points have one point in each interval of
-/// length 2⁻ᵏ, in every dimension.
+/// Returns a coordinate of Sobol's sequence ([`sobol_bits`]) in [0, 1). The first 2ᵏ points have one point in each
+/// interval of length 2⁻ᵏ, in every dimension.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -132,10 +132,10 @@ pub fn sobol<T: FloatElement>(index: &UInt, dimension: u32) -> Array<T> {
     fraction(&sobol_bits(index, dimension))
 }
 
-/// A coordinate of Sobol's sequence with Owen's scrambling, which keeps its evenness and makes it random: other seeds
-/// give other, independent sequences, each of whose points is uniform (B. Burley, “Practical Hash-based Owen
-/// Scrambling”, 2020). The points come in a shuffled order, whose first 2ᵏ are even as well. Seeds may differ from lane
-/// to lane, as from pixel to pixel.
+/// Returns a coordinate of Sobol's sequence with Owen's scrambling, which preserves its evenness and makes it random.
+/// Other seeds yield other, independent sequences, each of whose points is uniform (B. Burley, “Practical Hash-based
+/// Owen Scrambling”, 2020). The points are in shuffled order, whose first 2ᵏ are even as well. Seeds may differ by
+/// lane, for example by pixel.
 ///
 /// # Panics
 ///
@@ -148,7 +148,7 @@ pub fn owen_sobol<T: FloatElement>(index: &UInt, dimension: u32, seed: impl Oper
     fraction(&scramble(&sobol_bits(&shuffled, dimension), &hash(&(seed ^ hash(&UInt::from(dimension))))))
 }
 
-/// Owen's scrambling of binary digits: whether a digit is flipped depends on the seed and all digits above it.
+/// Scrambles binary digits by Owen's method: whether a digit is flipped depends on the seed and all digits above it.
 #[track_caller]
 fn scramble(bits: &UInt, seed: &UInt) -> UInt {
     // The permutation of S. Laine and T. Karras (“Stratified Sampling for Stochastic Transparency”, 2011), whose bits
@@ -161,7 +161,7 @@ fn scramble(bits: &UInt, seed: &UInt) -> UInt {
     word.reverse_bits()
 }
 
-/// A word that has nothing to do with this one (C. Wellons' `lowbias32`).
+/// Returns a word that is uncorrelated with this one (C. Wellons' `lowbias32`).
 #[track_caller]
 fn hash(word: &UInt) -> UInt {
     let word = (word ^ (word >> 16)) * 0x7feb_352d;
@@ -169,13 +169,13 @@ fn hash(word: &UInt) -> UInt {
     &word ^ (&word >> 16)
 }
 
-/// A coordinate of the additive sequence of a number of dimensions: multiples of a power of the generalised golden
-/// ratio, modulo 1, beginning at 1/2 (M. Roberts, “The Unreasonable Effectiveness of Quasirandom Sequences”, 2018).
-/// With one dimension it is the golden-ratio sequence, with two R2.
+/// Returns a coordinate of the additive sequence of a number of dimensions: multiples of a power of the generalised
+/// golden ratio, modulo 1, beginning at 1/2 (M. Roberts, “The Unreasonable Effectiveness of Quasirandom Sequences”,
+/// 2018). With one dimension it is the golden-ratio sequence, with two R2.
 ///
 /// # Panics
 ///
-/// With no or more than 16 dimensions, and for a dimension that is not below their number.
+/// For no or more than 16 dimensions, and for a dimension that is not below their number.
 #[must_use]
 #[track_caller]
 pub fn r_sequence<T: FloatElement>(index: &UInt, dimensions: u32, dimension: u32) -> Array<T> {
@@ -193,14 +193,14 @@ pub fn r_sequence<T: FloatElement>(index: &UInt, dimensions: u32, dimension: u32
     fraction(&(position >> 32).cast::<u32>())
 }
 
-/// The points of the plane of [`r_sequence`].
+/// Returns the points of the plane of [`r_sequence`].
 #[must_use]
 #[track_caller]
 pub fn r2<T: FloatElement>(index: &UInt) -> [Array<T>; 2] {
     [0, 1].map(|dimension| r_sequence(index, 2, dimension))
 }
 
-/// The positive root of x^(d+1) = x + 1.
+/// Returns the positive root of x^(d+1) = x + 1.
 fn generalised_golden_ratio(dimensions: u32) -> f64 {
     (0..100).fold(2.0_f64, |root, _| (1.0 + root).powf(1.0 / f64::from(dimensions + 1)))
 }

@@ -5,7 +5,7 @@
 //! dimension after the first a primitive polynomial over the numbers modulo 2, and the first direction numbers as odd
 //! integers. The others follow from them.
 
-/// How many dimensions the table serves.
+/// The number of dimensions of the table.
 pub(super) const DIMENSIONS: u32 = 1 + TABLE.len() as u32;
 
 /// The polynomial's coefficients as bits, the highest power highest; the first direction numbers, times powers of two.
@@ -78,7 +78,8 @@ const TABLE: [Row; 63] = [
     (637, &[1, 1, 3, 13, 25, 47, 39, 87, 257]),
 ];
 
-/// The direction numbers of a dimension from 1, as binary fractions: one for each bit of the index, lowest first.
+/// Returns the direction numbers of a dimension from 1, as binary fractions: one for each bit of the index, lowest
+/// first.
 pub(super) fn direction_numbers(dimension: usize) -> [u32; 32] {
     let (polynomial, first) = TABLE[dimension - 1];
     let degree = first.len();
@@ -88,7 +89,7 @@ pub(super) fn direction_numbers(dimension: usize) -> [u32; 32] {
             Some(number) => number << (31 - i),
             None => {
                 let oldest = numbers[i - degree];
-                // The inner coefficients of the polynomial choose which of the numbers between take part.
+                // The inner coefficients of the polynomial select the numbers in between that take part.
                 (1..degree)
                     .filter(|k| polynomial >> (degree - k) & 1 == 1)
                     .fold(oldest ^ oldest >> degree, |sum, k| sum ^ numbers[i - k])

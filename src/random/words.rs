@@ -1,4 +1,4 @@
-//! Random words as numbers of a float type.
+//! Conversion of random words to float numbers.
 
 use std::panic::Location;
 
@@ -7,14 +7,14 @@ use jit_runtime::ir::Type;
 
 use crate::{Array, FloatElement, UInt, UInt64};
 
-/// Two words as one, the first as its lower half.
+/// Joins two words, the first as the lower half.
 #[track_caller]
 pub(super) fn join(low: &UInt, high: &UInt) -> UInt64 {
     low.cast::<u64>() | (high.cast::<u64>() << 32)
 }
 
-/// A number in [0, 1) that is uniform over the multiples of 2⁻²⁴ (`f32`), 2⁻⁵³ (`f64`), 2⁻¹¹ (`f16`) or 2⁻⁸ (`bf16`):
-/// the finest grid on which the type is exact everywhere. Only `f64` takes bits of the second word.
+/// Returns a number in [0, 1) that is uniform over the multiples of 2⁻²⁴ (`f32`), 2⁻⁵³ (`f64`), 2⁻¹¹ (`f16`) or 2⁻⁸
+/// (`bf16`): the finest grid on which the type is exact everywhere. Only `f64` takes bits of the second word.
 #[track_caller]
 pub(super) fn unit<T: FloatElement>(low: &UInt, high: &UInt) -> Array<T> {
     let bits = mantissa_bits(T::TYPE);
@@ -26,7 +26,7 @@ pub(super) fn unit<T: FloatElement>(low: &UInt, high: &UInt) -> Array<T> {
     (low >> (32 - bits)).bitcast::<i32>().cast::<T>() * scale
 }
 
-/// A number in (0, 1], for logarithms; finer near zero than [`unit`].
+/// Returns a number in (0, 1], for logarithms; finer near zero than [`unit`].
 #[track_caller]
 pub(super) fn positive_unit<T: FloatElement>(low: &UInt, high: &UInt) -> Array<T> {
     if T::TYPE == Type::F64 {
@@ -35,12 +35,12 @@ pub(super) fn positive_unit<T: FloatElement>(low: &UInt, high: &UInt) -> Array<T
     low.cast::<T>().mul_add(T::from_f64((-32f64).exp2()), T::from_f64((-33f64).exp2()))
 }
 
-/// Whether values of a type are computed in single precision and rounded once, at the end.
+/// Returns whether values of a type are computed in single precision and rounded once, at the end.
 pub(super) const fn is_half(ty: Type) -> bool {
     matches!(ty, Type::F16 | Type::BF16)
 }
 
-/// Bits of the significand, the leading one included.
+/// Returns the number of bits of the significand, including the leading one.
 pub(super) const fn mantissa_bits(ty: Type) -> u32 {
     match ty {
         Type::F16 => 11,
@@ -50,7 +50,7 @@ pub(super) const fn mantissa_bits(ty: Type) -> u32 {
     }
 }
 
-/// The distance of zero to the next number.
+/// Returns the smallest positive number.
 pub(super) fn smallest_positive(ty: Type) -> f64 {
     let exponent = match ty {
         Type::F16 => -24,
@@ -61,7 +61,7 @@ pub(super) fn smallest_positive(ty: Type) -> f64 {
     2f64.powi(exponent)
 }
 
-/// Stops a program that asks for what cannot be.
+/// Panics for an impossible request.
 #[track_caller]
 pub(super) fn refuse(what: String, hint: &str) -> ! {
     Misuse::new(what, Location::caller()).hint(hint).panic()

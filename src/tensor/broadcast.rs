@@ -1,7 +1,7 @@
 //! Broadcasting: bringing tensors to a common shape, under the rules of NumPy.
 //!
-//! Shapes are compared from the last axis on. Lengths must be equal, or one of them 1, whose element is then repeated;
-//! a shape with fewer axes has length 1 in the others.
+//! Shapes are compared from the last axis on. Lengths must be equal, or one of them must be 1; its element is then
+//! repeated. A shape with fewer axes has length 1 in the others.
 
 use std::panic::Location;
 
@@ -13,15 +13,15 @@ use super::view::{Stride, View, ViewAxis, strides};
 use super::{Shape, Tensor};
 use crate::{Array, Element, Operand, Size};
 
-/// What operations take beside a tensor of `T`: a tensor, an array (of one axis, or of width 1 for any shape), or a
-/// number.
+/// The second operand of an operation on a tensor of `T`: a tensor, an array (with one axis, or of width 1 for any
+/// shape), or a number.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{T}` cannot be combined with `{Self}`",
     label = "expected a tensor or array of `{T}`, a reference to one, or `{T}`",
     note = "element types do not convert by themselves: write `.cast::<{T}>()`"
 )]
 pub trait TensorOperand<T: Element> {
-    /// The operand as a tensor.
+    /// Returns the operand as a tensor.
     #[track_caller]
     fn into_tensor(self) -> Tensor<T>;
 }
@@ -73,7 +73,7 @@ array_operands! {
     [] f32, bf16;
 }
 
-/// An array as an operand: one axis, or none where the one element goes with any shape.
+/// Converts an array to an operand: it has one axis, or none if its one element combines with any shape.
 #[track_caller]
 fn of_array<T: Element>(array: Array<T>) -> Tensor<T> {
     let width = array.width();
@@ -81,12 +81,12 @@ fn of_array<T: Element>(array: Array<T>) -> Tensor<T> {
     Tensor::new(array, shape)
 }
 
-/// The length of an axis of one of several shapes that have a number of axes; 1 for axes that it has not.
+/// Returns the length of an axis in one of several shapes, for a common number of axes; 1 for axes that it lacks.
 fn length_of(shape: &[Size], axis: usize, count: usize) -> Size {
     (axis + shape.len()).checked_sub(count).map_or(Size::from(1), |axis| shape[axis])
 }
 
-/// The length that two lengths of an axis have in common.
+/// Returns the common length of two lengths of an axis.
 #[track_caller]
 fn common_length(a: Size, b: Size) -> Option<Size> {
     if a.is_always(b) || is(b, 1) {
@@ -100,7 +100,7 @@ fn common_length(a: Size, b: Size) -> Option<Size> {
     }
 }
 
-/// The shape that two shapes have in common, or the number of the axis, counted from the last, that differs.
+/// Returns the common shape of two shapes, or the number of the axis, counted from the last, that differs.
 #[track_caller]
 fn common_of_two(first: &[Size], second: &[Size]) -> Result<Sizes, usize> {
     let count = first.len().max(second.len());
@@ -114,7 +114,7 @@ fn common_of_two(first: &[Size], second: &[Size]) -> Result<Sizes, usize> {
     Ok(common)
 }
 
-/// The shape that all shapes have in common.
+/// Returns the common shape of all shapes.
 #[track_caller]
 pub(super) fn common_shape<'a>(shapes: impl IntoIterator<Item = &'a [Size]>) -> Sizes {
     let mut common = Sizes::new();
@@ -144,7 +144,7 @@ fn mismatch(first: &[Size], second: &[Size], from_last: usize) -> ! {
         .panic()
 }
 
-/// How to read a shape's elements as those of a larger shape that it broadcasts to.
+/// Returns a view of a shape's elements as those of a larger shape that it broadcasts to.
 #[track_caller]
 pub(super) fn spread(shape: &[Size], to: &[Size]) -> View {
     let missing = to.len() - shape.len();
@@ -156,7 +156,7 @@ pub(super) fn spread(shape: &[Size], to: &[Size]) -> View {
     View { axes: axes.collect(), offset: Size::from(0) }
 }
 
-/// Whether a shape broadcasts to a larger one.
+/// Returns whether a shape broadcasts to a larger one.
 #[track_caller]
 pub(super) fn fits(shape: &[Size], to: &[Size]) -> bool {
     let Some(missing) = to.len().checked_sub(shape.len()) else { return false };
@@ -169,7 +169,7 @@ pub(super) fn fits(shape: &[Size], to: &[Size]) -> bool {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor in a larger shape, whose added elements repeat those of axes of length 1.
+    /// Broadcasts the tensor to a larger shape; the added elements repeat those of axes of length 1.
     ///
     /// # Panics
     ///
@@ -188,7 +188,7 @@ impl<T: Element> Tensor<T> {
         self.spread_to(&shape)
     }
 
-    /// The tensor in a shape that it is known to broadcast to.
+    /// Broadcasts the tensor to a shape that is known to match.
     #[track_caller]
     pub(super) fn spread_to(&self, shape: &[Size]) -> Self {
         if happens_to_be_shape(&self.shape, shape) {
@@ -197,17 +197,18 @@ impl<T: Element> Tensor<T> {
         Tensor::new(spread(&self.shape, shape).read(&self.array), shape)
     }
 
-    /// The elements for an operation whose result has a shape: one element stays one, as arrays repeat it themselves.
+    /// Returns the elements for an operation whose result has a shape. A single element stays single, because arrays
+    /// repeat it.
     #[track_caller]
     pub(super) fn lanes(&self, shape: &[Size]) -> Array<T> {
         if self.shape.iter().all(|length| is(*length, 1)) { self.array.clone() } else { self.spread_to(shape).array }
     }
 
-    /// What a function of arrays makes of the elements of two tensors, brought to a common shape.
+    /// Applies a function of arrays to the elements of two tensors, broadcast to a common shape.
     ///
     /// # Panics
     ///
-    /// When the shapes do not broadcast, or the function gives another number of elements.
+    /// When the shapes do not broadcast, or the function returns another number of elements.
     #[must_use]
     #[track_caller]
     pub fn zip_with<U: Element, R: Element>(
@@ -221,7 +222,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(array, &shape)
     }
 
-    /// As [`Tensor::zip_with`], with three tensors.
+    /// Like [`Tensor::zip_with`], with three tensors.
     #[must_use]
     #[track_caller]
     pub fn zip_with2<U: Element, V: Element, R: Element>(

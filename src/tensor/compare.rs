@@ -1,4 +1,4 @@
-//! Comparisons of tensors, outside of `#[jit]` functions by methods and inside by operators; choosing by their results.
+//! Comparisons of tensors, outside `#[jit]` functions by methods and inside by operators; selection by their results.
 
 use jit_core::control::{Equal, IfCondition, Logical, Order, TracedStage, WhileCondition};
 
@@ -26,22 +26,22 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// Where this is less; false for NaN.
+    /// True where `self` is less; false for NaN.
     lt;
-    /// Where this is less or equal; false for NaN.
+    /// True where `self` is less or equal; false for NaN.
     le;
-    /// Where this is greater; false for NaN.
+    /// True where `self` is greater; false for NaN.
     gt;
-    /// Where this is greater or equal; false for NaN.
+    /// True where `self` is greater or equal; false for NaN.
     ge;
-    /// Where both are equal; false for NaN.
+    /// True where both are equal; false for NaN.
     eq;
-    /// Where they differ; true for NaN.
+    /// True where they differ; true for NaN.
     ne;
 }
 
 impl Tensor<bool> {
-    /// The one where the mask is true, the other where it is false, in the common shape of all three.
+    /// Selects the first value where the mask is true, the second where it is false, in the common shape of all three.
     #[must_use]
     #[track_caller]
     pub fn select<T: Element>(&self, if_true: impl TensorOperand<T>, if_false: impl TensorOperand<T>) -> Tensor<T> {
@@ -122,8 +122,8 @@ macro_rules! number_on_the_left {
 
 number_on_the_left!(bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
 
-/// A mask as the condition of a traced `if` or `while`, and beside `&&` and `||`: each element is a lane. What changes
-/// in the region must have the shape of the mask.
+/// A mask as the condition of a traced `if` or `while`, and as an operand of `&&` and `||`: each element is a lane.
+/// Variables assigned in the region must have the shape of the mask.
 macro_rules! conditions {
     ($($ty:ty),*) => {$(
         #[diagnostic::do_not_recommend]

@@ -1,4 +1,4 @@
-//! Convolution as neural networks mean it: correlation of a batch of images with a set of kernels.
+//! Convolution in the sense of neural networks: correlation of a batch of images with a set of kernels.
 
 use std::panic::Location;
 
@@ -13,20 +13,20 @@ use crate::{Array, Mask, Number, Size, UInt, jit};
 /// Kernels of up to this many elements are unrolled.
 const UNROLLED: usize = 32;
 
-/// How far a kernel reaches beyond the edges, where zeros are.
+/// How far a kernel extends beyond the edges, where elements are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
-    /// Not at all: the result is smaller by the kernel's length less one.
+    /// Not at all: the result is shorter by the kernel's length minus one.
     Valid,
-    /// So far that the result is as long as the input, divided by the stride and rounded up; one more behind than in
-    /// front if it is uneven.
+    /// So far that the result has the length of the input, divided by the stride and rounded up. If the padding is odd,
+    /// there is one zero more at the end than at the start.
     Same,
-    /// By as many zeros on each side.
+    /// By this many zeros on each side.
     Zeros(usize),
 }
 
 impl Padding {
-    /// How many zeros are in front of an axis, and how long the result is.
+    /// Returns the number of zeros before an axis, and the length of the result.
     #[track_caller]
     fn resolve(self, length: Size, kernel: Size, stride: usize) -> Option<(Size, Size)> {
         let (before, padded) = match self {
@@ -44,11 +44,11 @@ impl Padding {
 }
 
 impl<T: Number> Tensor<T> {
-    /// The correlation of signals `[batch, channel, position]` with kernels `[result channel, channel, position]`: each
-    /// result is the sum, over all channels and positions of a kernel, of the products with the elements from its place
-    /// on.
+    /// Correlates signals `[batch, channel, position]` with kernels `[result channel, channel, position]`. Each result
+    /// is the sum, over all channels and positions of a kernel, of its products with the elements that start at the
+    /// result's position.
     ///
-    /// Sums of halves are made in single precision.
+    /// Sums of halves are computed in single precision.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -70,8 +70,8 @@ impl<T: Number> Tensor<T> {
         self.correlated(kernel, padding, &[stride])
     }
 
-    /// The correlation of images `[batch, channel, row, column]` with kernels `[result channel, channel, row, column]`,
-    /// by strides along rows and columns: see [`Tensor::conv1d`].
+    /// Correlates images `[batch, channel, row, column]` with kernels `[result channel, channel, row, column]`, by
+    /// strides along rows and columns: see [`Tensor::conv1d`].
     ///
     /// # Panics
     ///
@@ -119,18 +119,18 @@ fn refuse(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) 
     Misuse::new(what, Location::caller()).hint(hint).panic()
 }
 
-/// Which elements the results of a correlation are made of.
+/// The elements that contribute to the results of a correlation.
 struct Correlation {
     input: Sizes,
     kernel: Sizes,
     shape: Sizes,
     before: Sizes,
     strides: Vec<usize>,
-    /// The products of each result are few enough to be written out.
+    /// Whether the products of each result are few enough to be unrolled.
     is_unrolled: bool,
 }
 
-/// What a lane computes: the first element of its kernel, its image and its place there.
+/// The work of a lane: the first element of its kernel, its image and its position there.
 struct Lane {
     kernel: UInt,
     image: UInt,
@@ -147,7 +147,7 @@ impl Correlation {
         let (mut input, mut kernel) = (Sizes::from_slice(input), Sizes::from_slice(kernel));
         let is_unrolled = product(&kernel[1..]) <= UNROLLED;
         if is_unrolled {
-            // Written out, products are those of one kernel.
+            // Unrolled products are those of one kernel.
             for length in &mut kernel[1..] {
                 *length = length.get().into();
             }
@@ -164,7 +164,7 @@ impl Correlation {
         Some(plan)
     }
 
-    /// How many products each result is the sum of.
+    /// Returns the number of products in the sum of each result.
     #[track_caller]
     fn taps(&self) -> Size {
         product(&self.kernel[1..])
@@ -199,7 +199,7 @@ impl Correlation {
         let mut at = vec![lane.image.clone(), within[0].clone()];
         let mut inside: Option<Mask> = None;
         for (axis, (corner, within)) in lane.corner.iter().zip(&within[1..]).enumerate() {
-            // In front of the edge this wraps, to a number that is beyond the other edge.
+            // Before the edge this wraps to a number beyond the other edge.
             let position = corner + within - number(self.before[axis]);
             if self.reaches_out(axis) {
                 let is_inside = position.lt(number(self.input[axis + 2]));
@@ -215,7 +215,7 @@ impl Correlation {
         element.mul_add(kernel.gather(&(&lane.kernel + tap)), sum)
     }
 
-    /// Whether a kernel reaches beyond the edges of an axis, or may in other replays.
+    /// Returns whether a kernel extends beyond the edges of an axis, or may do so in other replays.
     #[track_caller]
     fn reaches_out(&self, axis: usize) -> bool {
         let (before, length) = (self.before[axis], self.input[axis + 2]);

@@ -1,4 +1,4 @@
-//! Beyond the edges: padding, and what is there.
+//! Padding, and the elements beyond the edges.
 
 use std::panic::Location;
 
@@ -10,7 +10,7 @@ use super::shape::element_count;
 use super::view::{coordinates, number_of};
 use crate::{Array, Element, Mask, Size, UInt};
 
-/// What is beyond the edges of a tensor. For `1 2 3`:
+/// The elements beyond the edges of a tensor. For `1 2 3`:
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Edge<T> {
     /// One value: `v v 1 2 3 v v`.
@@ -26,7 +26,7 @@ pub enum Edge<T> {
 }
 
 impl<T: Element> Edge<T> {
-    /// The position, and where it lies inside, of elements that are numbered from `before` in front of an axis.
+    /// Returns the position, and whether it is inside, of elements that are numbered from `before` ahead of an axis.
     #[track_caller]
     fn position(&self, at: &UInt, before: usize, length: Size) -> (UInt, Option<Mask>) {
         let begin = before as u32;
@@ -52,7 +52,7 @@ impl<T: Element> Edge<T> {
     }
 }
 
-/// The position within a period, of elements that are numbered from `before` in front of one.
+/// Returns the position within a period of elements that are numbered from `before` ahead of one.
 #[track_caller]
 fn periodic(at: &UInt, before: usize, period: Size) -> UInt {
     // Shifted by whole periods, so that nothing is negative.
@@ -61,7 +61,7 @@ fn periodic(at: &UInt, before: usize, period: Size) -> UInt {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor with elements added in front of and behind each axis: `widths[i]` says how many for axis `i`.
+    /// Returns the tensor with elements added before and after each axis: `widths[i]` holds both numbers for axis `i`.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -74,7 +74,7 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Panics
     ///
-    /// When there are not as many widths as axes, and when an axis without elements is padded by elements.
+    /// When the numbers of widths and axes differ, and when an axis without elements is padded with elements.
     #[must_use]
     #[track_caller]
     pub fn pad(&self, widths: &[(usize, usize)], edge: Edge<T>) -> Self {

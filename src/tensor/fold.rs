@@ -1,10 +1,10 @@
-//! How axes are reduced whose elements are no neighbours in memory: which elements each result is made of, and in which
-//! order they are combined. (Neighbours are blocks, see [`Array::block_reduce`].)
+//! Reductions along axes whose elements are not neighbours in memory: the elements of each result, and the order in
+//! which they are combined. (Neighbours form blocks, see [`Array::block_reduce`].)
 //!
-//! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, side by
-//! side: lanes that are neighbours read elements that are neighbours where memory allows it. The parts of a result are
-//! folded in the same way. The order depends on the shape alone, so results are the same on every device; and the sum
-//! of `n` numbers is a tree whose error grows with its depth, not with `n`.
+//! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, in
+//! parallel: where the layout allows it, neighbouring lanes read neighbouring elements. The parts of a result are
+//! folded in the same way. The order depends on the shape alone, so results are the same on every device. The sum of
+//! `n` numbers is a tree whose error grows with its depth, not with `n`.
 
 use smallvec::smallvec;
 
@@ -12,16 +12,16 @@ use super::lengths::{is, number};
 use super::view::{View, ViewAxis};
 use crate::{Array, Element, Size, UInt, jit};
 
-/// The most elements that one lane folds where more lanes could.
+/// The most elements that one lane folds if more lanes could share them.
 const LONGEST: usize = 64;
-/// As many results keep all cores busy without being divided, …
+/// This many results keep all cores busy without being divided, …
 const MANY: usize = 4096;
-/// … unless one has more elements than this, whose sum would lose accuracy.
+/// … unless one has more elements than this, so that its sum would lose accuracy.
 const TOO_LONG: usize = 1024;
-/// The most parts that a result is made of.
+/// The most parts of a result.
 const MOST_PARTS: usize = 4096;
 
-/// The elements of an array, as results and what each is made of.
+/// The elements of an array, as results and the elements of each.
 #[derive(Clone)]
 pub(super) struct Reduction {
     /// The results, by the position of their first element.
@@ -33,7 +33,7 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
-    /// The reduction of some axes of a shape.
+    /// Returns the reduction of some axes of a shape.
     #[track_caller]
     pub(super) fn new(shape: &[Size], axes: &[usize]) -> Self {
         let (mut kept, mut folded) = (View::of(shape), View::of(shape));
@@ -45,19 +45,19 @@ impl Reduction {
         Reduction { kept, folded, is_along_memory: innermost.is_some_and(|axis| axes.contains(&axis)) }
     }
 
-    /// How many results there are.
+    /// Returns the number of results.
     #[track_caller]
     fn results(&self) -> Size {
         self.kept.len()
     }
 
-    /// How many elements each is made of.
+    /// Returns the number of elements of each result.
     #[track_caller]
     pub(super) fn length(&self) -> Size {
         self.folded.len()
     }
 
-    /// How many parts each result is made of.
+    /// Returns the number of parts of each result.
     #[track_caller]
     fn parts(&self) -> Size {
         let length = self.length();
@@ -67,7 +67,7 @@ impl Reduction {
         length.div_ceil(LONGEST).max(16).min(MOST_PARTS)
     }
 
-    /// The reduction, a part at a time: elements of each part, and the reduction of the parts if there are several.
+    /// Splits the reduction: the elements of each part, and the reduction of the parts if there are several.
     #[track_caller]
     pub(super) fn step(self) -> (Step, Option<Reduction>) {
         let (parts, results) = (self.parts(), self.results());
@@ -94,13 +94,13 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[track_caller]
     fn lanes(&self) -> Size {
         self.reduction.results() * self.parts
     }
 
-    /// For each lane, the position of its result's first element, and its part.
+    /// Returns, for each lane, the position of its result's first element, and its part.
     #[track_caller]
     fn places(&self) -> (UInt, UInt) {
         let lane = UInt::arange(self.lanes());
@@ -124,8 +124,8 @@ impl Step {
         super::filled(fold(source, &self.reduction.folded, (&first, &part), &number(self.parts), combine), self.lanes())
     }
 
-    /// The best element of each lane, of which `is_better` says whether its first argument beats the second, and its
-    /// number in the result; the first one if several are best.
+    /// Returns the best element of each lane and its number in the result; the first one if several are best.
+    /// `is_better` returns whether its first argument beats the second.
     #[track_caller]
     pub(super) fn find<T: Element>(
         &self,
@@ -145,7 +145,7 @@ fn number_of_elements(view: &View) -> UInt {
     number(view.len())
 }
 
-/// Each lane begins at an element of its part, and takes every `step`th.
+/// Each lane begins at an element of its part, and takes every `step`th one.
 #[jit]
 fn fold<T: Element>(
     source: &Array<T>,

@@ -1,4 +1,4 @@
-//! Element-wise functions of tensors: those of arrays, by the same names.
+//! Element-wise functions of tensors: those of arrays, under the same names.
 
 use super::broadcast::{TensorOperand, common_shape};
 use super::lengths::product;
@@ -85,7 +85,7 @@ impl<T: FloatElement> Tensor<T> {
         (self.with_array(sine), self.with_array(cosine))
     }
 
-    /// Each element to a whole power: see [`Array::powi`](crate::Array::powi).
+    /// Raises each element to a whole power: see [`Array::powi`](crate::Array::powi).
     #[must_use]
     #[track_caller]
     pub fn powi(&self, exponent: i32) -> Self {

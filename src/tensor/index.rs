@@ -1,5 +1,4 @@
-//! What picks elements along an axis: numbers, ranges, new axes, index arrays. The macro [`s!`](crate::s) makes lists
-//! of them.
+//! Indices along an axis: numbers, ranges, new axes, index arrays. The macro [`s!`](crate::s) makes lists of them.
 
 use std::fmt;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
@@ -11,18 +10,19 @@ use super::Tensor;
 use super::lengths::is;
 use crate::{Array, Integer, Size};
 
-/// A list of indices for [`Tensor::slice`], [`Tensor::set`] and their like, separated by commas, one for each axis:
+/// A list of indices for [`Tensor::slice`], [`Tensor::set`] and similar methods, separated by commas, one for each
+/// axis:
 ///
-/// | index | picks |
+/// | index | selects |
 /// |---|---|
 /// | `2`, `-1`, `n / 2` | one element, and drops the axis; negative numbers count from the end, and `n` may be a [`Size`] |
 /// | `..`, `1..4`, `2..=-1`, `..-1`, `1..n - 1` | a range; its ends may be negative and are clipped |
 /// | `0..;2`, `..;-1` | every other element, all of them backwards |
 /// | `None` | a new axis of length 1 |
-/// | `Ellipsis` | all axes that the others leave over |
+/// | `Ellipsis` | all axes not covered by the other indices |
 /// | `&index`, `[0, 2]` | elements at the positions that an array or tensor of integers holds |
 ///
-/// Axes at the end that have no index are taken whole.
+/// Trailing axes without an index are taken whole.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -40,7 +40,7 @@ use crate::{Array, Integer, Size};
 macro_rules! s {
     ($($indices:tt)*) => {
         {
-            // Backwards, a range begins at its larger end.
+            // A backward range begins at its larger end.
             #[allow(clippy::reversed_empty_ranges)]
             let indices: [$crate::tensor::Index; _] = $crate::__slice_indices!([] $($indices)*);
             indices
@@ -48,8 +48,8 @@ macro_rules! s {
     };
 }
 
-/// The indices of a list one by one. A range from a literal to something else is taken apart, as Rust has both ends of
-/// a range of one type, and the other one may be a [`Size`].
+/// The indices of a list one by one. A range from a literal to another expression is split into its ends: Rust requires
+/// both ends of a range to have one type, but the other end may be a [`Size`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __slice_indices {
@@ -71,11 +71,11 @@ macro_rules! __slice_indices {
     };
 }
 
-/// All axes that the other indices of a list leave over.
+/// All axes not covered by the other indices of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ellipsis;
 
-/// What is picked along an axis: see [`s!`](crate::s).
+/// A selection along an axis: see [`s!`](crate::s).
 #[derive(Clone, Debug)]
 pub struct Index(pub(super) Kind);
 
@@ -88,13 +88,13 @@ pub(super) enum Kind {
     Positions(Box<Positions>),
 }
 
-/// A position along an axis, as it was written.
+/// A position along an axis, as written.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub enum Position {
-    /// From the start or, if negative, from the end.
+    /// Counted from the start or, if negative, from the end.
     Number(isize),
-    /// From the start; another one in a replay for another size.
+    /// Counted from the start; it may differ in a replay with another size.
     Size(Size),
 }
 
@@ -113,22 +113,22 @@ impl From<Size> for Position {
     }
 }
 
-/// A range with a step, as it was written.
+/// A range with a step, as written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
     pub(super) start: Option<Position>,
     pub(super) end: Option<Position>,
-    /// The end belongs to the range.
+    /// Whether the end belongs to the range.
     pub(super) is_inclusive: bool,
     pub(super) step: isize,
 }
 
-/// Positions that an array holds.
+/// Positions in an array.
 #[derive(Clone, Debug)]
 pub(super) struct Positions {
     /// The low bits of the positions.
     pub(super) bits: Tensor<u32>,
-    /// Where they count from the end.
+    /// Where they are counted from the end.
     pub(super) is_negative: Option<Tensor<bool>>,
     /// The smallest and the largest position, if the host knows them.
     pub(super) bounds: Option<(isize, isize)>,
@@ -137,10 +137,10 @@ pub(super) struct Positions {
 impl Steps {
     pub(super) const ALL: Steps = Steps { start: None, end: None, is_inclusive: false, step: 1 };
 
-    /// The first position, and how many there are, in an axis; the ends are clipped as in Python.
+    /// Returns the first position, and the number of positions, in an axis; the ends are clipped as in Python.
     #[track_caller]
     pub(super) fn resolve(&self, length: Size) -> (Size, Size) {
-        // Positions of ranges that go backwards are counted from 1 on, so that none is negative.
+        // Positions of backward ranges are counted from 1 on, so that none is negative.
         let is_backward = self.step < 0;
         let first = if is_backward { length } else { Size::from(0) };
         let last = if is_backward { Size::from(0) } else { length };
@@ -153,7 +153,7 @@ impl Steps {
     }
 }
 
-/// A position and some more, counted from the end if it is negative, as one from 0 up to a length.
+/// Returns a position plus an offset, counted from the end if it is negative, clipped to 0 up to a length.
 #[track_caller]
 fn clipped(position: Position, more: usize, length: Size) -> Size {
     let position = match position {
@@ -168,18 +168,18 @@ fn clipped(position: Position, more: usize, length: Size) -> Size {
 }
 
 impl Index {
-    /// A range between two ends that are written apart.
+    /// Creates a range from two separate ends.
     #[doc(hidden)]
     #[must_use]
     pub fn between(start: impl Into<Position>, end: impl Into<Position>, is_inclusive: bool) -> Self {
         range(Some(start.into()), Some(end.into()), is_inclusive)
     }
 
-    /// A range that takes every `step`th element, backwards for a negative step.
+    /// Creates a range that takes every `step`th element, backwards for a negative step.
     ///
     /// # Panics
     ///
-    /// When the step is 0, or the index no range.
+    /// When the step is 0, or the index is not a range.
     #[must_use]
     #[track_caller]
     pub fn stepped(self, step: isize) -> Self {
@@ -192,7 +192,7 @@ impl Index {
     }
 }
 
-/// What may be in [`s!`](crate::s).
+/// The types that [`s!`](crate::s) accepts.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` picks no elements of a tensor",
     label = "expected a number, a range, `None`, `Ellipsis`, or an array or tensor of integers",
@@ -200,7 +200,7 @@ impl Index {
             `mask.select(a, b)`, or take the positions of the true elements with `compress`"
 )]
 pub trait IntoIndex {
-    /// The index.
+    /// Returns the index.
     fn into_index(self) -> Index;
 }
 
@@ -208,7 +208,7 @@ fn range(start: Option<Position>, end: Option<Position>, is_inclusive: bool) -> 
     Index(Kind::Range(Steps { start, end, is_inclusive, step: 1 }))
 }
 
-/// One position, and ranges of them.
+/// Single positions, and ranges of them.
 macro_rules! positions {
     ($($ty:ty),*) => {$(
         impl IntoIndex for $ty {
@@ -335,7 +335,7 @@ impl<I: Integer> IntoIndex for Tensor<I> {
 }
 
 impl<I: Integer> IntoIndex for &Array<I> {
-    /// The positions along one axis, which an array of width 1 has too.
+    /// Returns the positions along one axis, also for an array of width 1.
     fn into_index(self) -> Index {
         Tensor::from(self).into_index()
     }

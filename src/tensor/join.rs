@@ -1,4 +1,4 @@
-//! Joining tensors, taking them apart, repeating them.
+//! Joining, splitting and repeating tensors.
 
 use std::borrow::Borrow;
 use std::panic::Location;
@@ -12,7 +12,7 @@ use super::{Axis, Tensor};
 use crate::{Array, Element, Size, UInt};
 
 impl<T: Element> Tensor<T> {
-    /// Tensors one behind the other along an axis. Their other axes have equal lengths.
+    /// Concatenates tensors along an axis. Their other axes have equal lengths.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -23,7 +23,7 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Panics
     ///
-    /// Without tensors, and when other lengths or the numbers of axes differ.
+    /// When there are no tensors, and when other lengths or the numbers of axes differ.
     #[must_use]
     #[track_caller]
     pub fn concat(tensors: &[impl Borrow<Tensor<T>>], axis: impl Into<Axis>) -> Self {
@@ -31,7 +31,7 @@ impl<T: Element> Tensor<T> {
             Misuse::new("no tensors to join", Location::caller()).hint("give at least one").panic()
         };
         let axis = axis.into().resolve(&first.shape);
-        // No closure: the user's line is that of our caller.
+        // No closure, so that the reported line is that of our caller.
         for other in tensors {
             check_joins(&first.shape, &other.borrow().shape, axis);
         }
@@ -44,11 +44,11 @@ impl<T: Element> Tensor<T> {
         }
     }
 
-    /// Tensors of one shape side by side along a new axis, which gets the given number.
+    /// Stacks tensors of one shape along a new axis, which gets the given number.
     ///
     /// # Panics
     ///
-    /// Without tensors, and when their shapes differ.
+    /// When there are no tensors, and when their shapes differ.
     #[must_use]
     #[track_caller]
     pub fn stack(tensors: &[impl Borrow<Tensor<T>>], axis: impl Into<Axis>) -> Self {
@@ -56,7 +56,7 @@ impl<T: Element> Tensor<T> {
             Misuse::new("no tensors to stack", Location::caller()).hint("give at least one").panic()
         };
         let axis = axis.into().resolve_new(&first.shape);
-        // No closure: the user's line is that of our caller.
+        // No closure, so that the reported line is that of our caller.
         for other in tensors {
             check_stacks(&first.shape, &other.borrow().shape);
         }
@@ -64,11 +64,11 @@ impl<T: Element> Tensor<T> {
         Tensor::concat(&expanded, axis)
     }
 
-    /// Equal parts along an axis.
+    /// Splits the tensor into equal parts along an axis.
     ///
     /// # Panics
     ///
-    /// When the length of the axis is no multiple of their number.
+    /// When the length of the axis is not a multiple of the number of parts.
     #[must_use]
     #[track_caller]
     pub fn split(&self, parts: usize, axis: impl Into<Axis>) -> Vec<Self> {
@@ -86,7 +86,7 @@ impl<T: Element> Tensor<T> {
         all
     }
 
-    /// Parts along an axis that end and begin at given places, in ascending order: one part more than places.
+    /// Splits the tensor along an axis at given places, in ascending order. There is one part more than places.
     ///
     /// # Panics
     ///
@@ -109,7 +109,7 @@ impl<T: Element> Tensor<T> {
         parts
     }
 
-    /// Some neighbours along an axis.
+    /// Returns a range along an axis.
     #[track_caller]
     fn part(&self, axis: usize, begin: Size, length: Size) -> Self {
         let mut view = View::of(&self.shape);
@@ -119,8 +119,8 @@ impl<T: Element> Tensor<T> {
         self.viewed(&view)
     }
 
-    /// The tensor repeated as a whole: `times[i]` times along axis `i`, the last axes if there are fewer; axes are
-    /// added in front if there are more.
+    /// Repeats the whole tensor: `times[i]` times along axis `i`. If there are fewer numbers than axes, they are for
+    /// the last axes; if there are more, axes are added in front.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -147,7 +147,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(view.read(&self.array), &result)
     }
 
-    /// Each element along an axis repeated.
+    /// Repeats each element along an axis.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -168,11 +168,11 @@ impl<T: Element> Tensor<T> {
         Tensor::new(view.read(&self.array), &shape)
     }
 
-    /// Each element along an axis repeated as often as a list says.
+    /// Repeats each element along an axis as often as a list states.
     ///
     /// # Panics
     ///
-    /// When the list has another length than the axis.
+    /// When the list and the axis have different lengths.
     #[must_use]
     #[track_caller]
     pub fn repeat_each(&self, times: &[usize], axis: impl Into<Axis>) -> Self {
@@ -190,7 +190,7 @@ impl<T: Element> Tensor<T> {
         self.take(axis, Array::from(positions))
     }
 
-    /// The elements shifted along an axis; those that leave it at one end enter at the other.
+    /// Rotates the elements along an axis; those shifted out at one end come back in at the other.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -241,7 +241,7 @@ fn check_joins(first: &[Size], other: &[Size], axis: usize) {
     Misuse::new(what, Location::caller()).hint("all axes but the one that is joined must have equal lengths").panic()
 }
 
-/// Each element is read from the part that it lies in.
+/// Each element is read from the part that contains it.
 #[track_caller]
 fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
     let mut shape = Sizes::from_slice(&parts[0].shape);
@@ -250,7 +250,7 @@ fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
     if is(count, 0) {
         return Tensor::new(Array::zeros(0), &shape);
     }
-    // What lies within the axis is one run of elements, in the parts as in the result.
+    // The elements within the axis are contiguous, in the parts as in the result.
     let inner = product(&shape[axis + 1..]);
     let run = shape[axis] * inner;
     let lane = UInt::arange(count);

@@ -1,4 +1,4 @@
-//! Other shapes of the same elements: reshaping, permuting axes, repeating and turning around.
+//! Other shapes of the same elements: reshaping, permuting axes, repeating and reversing.
 
 use std::panic::Location;
 
@@ -10,7 +10,8 @@ use super::{Axes, Axis, Shape, Tensor};
 use crate::{Element, Size};
 
 impl<T: Element> Tensor<T> {
-    /// The same elements, in row-major order, in another shape; −1 represents the length that fits, in one axis.
+    /// Returns the same elements, in row-major order, in another shape; −1 represents the length that fits, in one
+    /// axis.
     ///
     /// # Panics
     ///
@@ -24,28 +25,28 @@ impl<T: Element> Tensor<T> {
         Tensor::new(self.array.clone(), &shape)
     }
 
-    /// The elements along one axis.
+    /// Returns the elements along one axis.
     #[must_use]
     #[track_caller]
     pub fn ravel(&self) -> Self {
         Tensor::new(self.array.clone(), &[self.width()])
     }
 
-    /// The elements in column-major order (the first axis changes fastest), along one axis.
+    /// Returns the elements in column-major order (the first axis changes fastest), along one axis.
     #[must_use]
     #[track_caller]
     pub fn ravel_column_major(&self) -> Self {
         self.transpose().ravel()
     }
 
-    /// The axes in reverse order: rows become columns.
+    /// Reverses the order of the axes: rows become columns.
     #[must_use]
     #[track_caller]
     pub fn transpose(&self) -> Self {
         self.permuted(&(0..self.ndim()).rev().collect::<Vec<_>>())
     }
 
-    /// The axes in another order: axis `i` of the result is axis `order[i]`.
+    /// Permutes the axes: axis `i` of the result is axis `order[i]`.
     ///
     /// # Panics
     ///
@@ -61,7 +62,7 @@ impl<T: Element> Tensor<T> {
         self.permuted(&order)
     }
 
-    /// The tensor with two axes exchanged.
+    /// Returns the tensor with two axes exchanged.
     #[must_use]
     #[track_caller]
     pub fn swap_axes(&self, first: impl Into<Axis>, second: impl Into<Axis>) -> Self {
@@ -70,7 +71,7 @@ impl<T: Element> Tensor<T> {
         self.permuted(&order)
     }
 
-    /// The tensor with one axis in another place, and the others in their order.
+    /// Moves one axis to another place, and keeps the others in their order.
     #[must_use]
     #[track_caller]
     pub fn move_axis(&self, from: impl Into<Axis>, to: impl Into<Axis>) -> Self {
@@ -87,13 +88,13 @@ impl<T: Element> Tensor<T> {
         self.viewed(&view)
     }
 
-    /// The elements that a view shows.
+    /// Returns the elements that a view shows.
     #[track_caller]
     pub(super) fn viewed(&self, view: &View) -> Self {
         Tensor::new(view.read(&self.array), &view.shape())
     }
 
-    /// The tensor with a new axis of length 1, which gets the given number.
+    /// Inserts a new axis of length 1, which gets the given number.
     #[must_use]
     #[track_caller]
     pub fn expand_dims(&self, axis: impl Into<Axis>) -> Self {
@@ -102,7 +103,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(self.array.clone(), &shape)
     }
 
-    /// The tensor without some axes of length 1; with `..`, without all of them.
+    /// Removes some axes of length 1; with `..`, all of them.
     ///
     /// # Panics
     ///
@@ -123,7 +124,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(self.array.clone(), &shape)
     }
 
-    /// The elements along some axes in reverse order.
+    /// Reverses the elements along some axes.
     #[must_use]
     #[track_caller]
     pub fn flip(&self, axes: impl Into<Axes>) -> Self {

@@ -1,7 +1,7 @@
 //! The lengths of the axes of a tensor.
 //!
-//! They are sizes: in a frozen function that is recorded, expressions of the lengths of its arguments. Elsewhere they
-//! are plain numbers, and positions that are computed from them are as well.
+//! They are sizes: while a frozen function is recorded, they are expressions of the lengths of its arguments. Elsewhere
+//! they are plain numbers, and so are positions computed from them.
 
 use std::ops::Deref;
 
@@ -15,16 +15,16 @@ pub(super) type Sizes = SmallVec<[Size; 4]>;
 /// The lengths of the axes of a tensor: each is 0, 1, or at least 2 in every replay of a recording.
 pub(super) struct Lengths {
     sizes: Sizes,
-    /// The same in this call.
+    /// The same as numbers in this call.
     plain: SmallVec<[usize; 4]>,
 }
 
 impl Lengths {
-    /// Lengths that are settled: see [`Size::settled`].
+    /// Creates lengths that are settled: see [`Size::settled`].
     #[track_caller]
     pub(super) fn new(sizes: &[Size]) -> Self {
         let mut lengths = Lengths { sizes: Sizes::from_slice(sizes), plain: SmallVec::new() };
-        // No closure: the user's line is that of our caller.
+        // No closure, so that the reported line is that of our caller.
         for size in &mut lengths.sizes {
             *size = size.settled();
             lengths.plain.push(size.now());
@@ -32,17 +32,17 @@ impl Lengths {
         lengths
     }
 
-    /// As plain numbers, for text.
+    /// Returns them as plain numbers, for text.
     pub(super) fn now(&self) -> &[usize] {
         &self.plain
     }
 
-    /// As plain numbers, which a recording is made for then.
+    /// Returns them as plain numbers, to which the recording is then pinned.
     #[track_caller]
     pub(super) fn plain(&self) -> &[usize] {
         for (size, &plain) in self.sizes.iter().zip(&self.plain) {
             if size.get() != plain {
-                // In a host call, in a replay with other lengths: the numbers are those of the recording.
+                // In a host call of a replay with other lengths: the numbers are those of the recording.
                 jit_core::freeze::refuse_replay();
             }
         }
@@ -64,7 +64,7 @@ impl Deref for Lengths {
     }
 }
 
-/// The product of lengths.
+/// Returns the product of lengths.
 #[track_caller]
 pub(super) fn product(lengths: &[Size]) -> Size {
     if is_empty(lengths) {
@@ -77,22 +77,22 @@ pub(super) fn product(lengths: &[Size]) -> Size {
     product
 }
 
-/// Whether there are no elements.
+/// Returns whether there are no elements.
 pub(super) fn is_empty(lengths: &[Size]) -> bool {
     lengths.iter().any(|length| is(*length, 0))
 }
 
-/// Whether a settled length is 0 or 1.
+/// Returns whether a settled length is 0 or 1.
 pub(super) fn is(length: Size, number: usize) -> bool {
     length.is_always(Size::from(number))
 }
 
-/// Whether lists of lengths are the same in every replay.
+/// Returns whether lists of lengths are the same in every replay.
 pub(super) fn are_always(first: &[Size], second: &[Size]) -> bool {
     first.len() == second.len() && first.iter().zip(second).all(|(a, b)| a.is_always(*b))
 }
 
-/// Whether two shapes are the same, which a recording relies on.
+/// Returns whether two shapes are the same, which a recording relies on.
 #[track_caller]
 pub(super) fn is_same_shape(first: &[Size], second: &[Size]) -> bool {
     let is_possible = first.len() == second.len();
@@ -104,8 +104,8 @@ pub(super) fn is_same_shape(first: &[Size], second: &[Size]) -> bool {
     is_possible
 }
 
-/// Whether two shapes are the same, which a recording relies on if they are, and does not if not: for what is right in
-/// either case.
+/// Returns whether two shapes are the same. The recording relies on the result only if they are, because the caller is
+/// correct in either case.
 #[track_caller]
 pub(super) fn happens_to_be_shape(first: &[Size], second: &[Size]) -> bool {
     first.len() == second.len()
@@ -113,14 +113,14 @@ pub(super) fn happens_to_be_shape(first: &[Size], second: &[Size]) -> bool {
         && is_same_shape(first, second)
 }
 
-/// Whether sizes are equal, which a recording relies on if they are, and does not if not: for what is right in either
-/// case.
+/// Returns whether sizes are equal. The recording relies on the result only if they are, because the caller is correct
+/// in either case.
 #[track_caller]
 pub(super) fn happens_to_be(first: Size, second: Size) -> bool {
     first.now() == second.now() && first == second
 }
 
-/// A size as a number that lanes compute with: a constant where it is one.
+/// Returns a size as a number that lanes compute with: a constant if it is one.
 #[track_caller]
 pub(super) fn number(size: impl Into<Size>) -> UInt {
     UInt::from(size.into())

@@ -1,4 +1,4 @@
-//! Making tensors.
+//! Constructors of tensors.
 
 use super::lengths::{Sizes, is};
 use super::shape::element_count;
@@ -6,7 +6,7 @@ use super::view::coordinates;
 use super::{Shape, Tensor};
 use crate::{Array, Element, FloatElement, Number, Size, UInt};
 
-/// Numbers in nested Rust arrays and vectors, all of the same lengths: what a tensor is made from.
+/// Numbers in nested Rust arrays and vectors, with equal lengths at each level, from which a tensor is made.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -19,7 +19,7 @@ pub trait Nested<T: Element> {
     #[doc(hidden)]
     fn shape(&self, lengths: &mut Vec<usize>);
 
-    /// Adds the elements in row-major order, unless lengths differ; says whether they don't.
+    /// Adds the elements in row-major order, unless lengths differ; returns whether they match.
     #[doc(hidden)]
     fn flatten(&self, lengths: &[usize], elements: &mut Vec<T>) -> bool;
 }
@@ -36,7 +36,7 @@ macro_rules! nested_elements {
         }
 
         impl From<$ty> for Tensor<$ty> {
-            /// A tensor without axes.
+            /// Creates a tensor without axes.
             #[track_caller]
             fn from(value: $ty) -> Self {
                 Tensor::new(Array::from(value), &[])
@@ -74,7 +74,7 @@ macro_rules! nested_lists {
         }
 
         impl<T: Element, X: Nested<T>, $($generics)*> From<$ty> for Tensor<T> {
-            /// The numbers in their nesting.
+            /// Creates a tensor of nested numbers.
             ///
             /// # Panics
             ///
@@ -86,7 +86,7 @@ macro_rules! nested_lists {
         }
 
         impl<T: Element, X: Nested<T>, $($generics)*> From<&$ty> for Tensor<T> {
-            /// The numbers in their nesting.
+            /// Creates a tensor of nested numbers.
             ///
             /// # Panics
             ///
@@ -120,7 +120,7 @@ fn from_nested<T: Element>(values: &(impl Nested<T> + ?Sized)) -> Tensor<T> {
 }
 
 impl<T: Element> From<Array<T>> for Tensor<T> {
-    /// The elements along one axis.
+    /// Creates a tensor with one axis.
     #[track_caller]
     fn from(array: Array<T>) -> Self {
         let width = array.width();
@@ -136,7 +136,7 @@ impl<T: Element> From<&Array<T>> for Tensor<T> {
 }
 
 impl<T: Element> Default for Tensor<T> {
-    /// Zero, without axes.
+    /// Returns zero, without axes.
     #[track_caller]
     fn default() -> Self {
         Tensor::new(Array::default(), &[])
@@ -144,7 +144,7 @@ impl<T: Element> Default for Tensor<T> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// One constant in each element. It becomes part of the code and takes no memory.
+    /// Returns one constant in each element. It becomes a literal in the code and takes no memory.
     #[must_use]
     #[track_caller]
     pub fn full(value: T, shape: impl Into<Shape>) -> Self {
@@ -152,28 +152,28 @@ impl<T: Element> Tensor<T> {
         Tensor::new(Array::full(value, element_count(&shape)), &shape)
     }
 
-    /// Zero (false) in each element.
+    /// Returns zero (false) in each element.
     #[must_use]
     #[track_caller]
     pub fn zeros(shape: impl Into<Shape>) -> Self {
         Tensor::full(T::default(), shape)
     }
 
-    /// Zeros in the same shape.
+    /// Returns zeros in the same shape.
     #[must_use]
     #[track_caller]
     pub fn zeros_like(&self) -> Self {
         self.full_like(T::default())
     }
 
-    /// One value in each element of the same shape.
+    /// Returns one value in each element of the same shape.
     #[must_use]
     #[track_caller]
     pub fn full_like(&self, value: T) -> Self {
         self.with_array(self.array.full_like(value))
     }
 
-    /// What a function makes of the coordinates of each element, one array for each axis.
+    /// Applies a function to the coordinates of each element, one array for each axis.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -185,7 +185,7 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Panics
     ///
-    /// When the function gives another number of elements.
+    /// When the function returns another number of elements.
     #[must_use]
     #[track_caller]
     pub fn from_fn(shape: impl Into<Shape>, function: impl FnOnce(&[UInt]) -> Array<T>) -> Self {
@@ -200,21 +200,21 @@ impl<T: Element> Tensor<T> {
 }
 
 impl<T: Number> Tensor<T> {
-    /// One in each element.
+    /// Returns one in each element.
     #[must_use]
     #[track_caller]
     pub fn ones(shape: impl Into<Shape>) -> Self {
         Tensor::full(T::ONE, shape)
     }
 
-    /// Ones in the same shape.
+    /// Returns ones in the same shape.
     #[must_use]
     #[track_caller]
     pub fn ones_like(&self) -> Self {
         self.full_like(T::ONE)
     }
 
-    /// 0, 1, 2, … in row-major order, as this element type; small integer types wrap, floats round to nearest.
+    /// Returns 0, 1, 2, … in row-major order, as this element type; small integer types wrap, floats round to nearest.
     #[must_use]
     #[track_caller]
     pub fn arange(shape: impl Into<Shape>) -> Self {
@@ -222,7 +222,7 @@ impl<T: Number> Tensor<T> {
         Tensor::new(Array::arange(element_count(&shape)), &shape)
     }
 
-    /// Ones on the diagonal of `rows` × `columns`, zeros elsewhere.
+    /// Returns ones on the diagonal of `rows` × `columns`, zeros elsewhere.
     #[must_use]
     #[track_caller]
     pub fn eye(rows: impl Into<Size>, columns: impl Into<Size>) -> Self {
@@ -231,7 +231,7 @@ impl<T: Number> Tensor<T> {
 }
 
 impl<T: FloatElement> Tensor<T> {
-    /// Evenly spaced numbers from `start` to `end`, both included, along one axis. A single one is `start`.
+    /// Returns evenly spaced numbers from `start` to `end`, both included, along one axis. A single one is `start`.
     #[must_use]
     #[track_caller]
     pub fn linspace(start: T, end: T, count: impl Into<Size>) -> Self {

@@ -11,19 +11,20 @@ use super::view::{Axes as ViewAxes, Stride, View, ViewAxis, strides};
 use super::{Axes, Tensor};
 use crate::{Array, Number, Size, UInt, jit};
 
-/// Matrices with fewer rows or columns are multiplied by a traced loop ...
+/// Matrices with fewer rows or columns are multiplied by a traced loop …
 const NATIVE_SIDE: usize = 4;
-/// ... and so are those with fewer products of elements.
+/// … and so are those with fewer products of elements.
 const NATIVE_PRODUCTS: usize = 1 << 12;
 
 impl<T: Number> Tensor<T> {
-    /// The product of matrices: `m × k` by `k × n` gives `m × n`.
+    /// Multiplies matrices: `m × k` by `k × n` is `m × n`.
     ///
-    /// More axes in front are a batch, and broadcast. A tensor of one axis is a row on the left, a column on the right,
-    /// and that axis is not in the result. Sums of halves are made in single precision; integers wrap.
+    /// Leading axes are a batch, and broadcast. A tensor of one axis is a row on the left or a column on the right;
+    /// that axis is not in the result. Sums of halves are computed in single precision; integers wrap.
     ///
-    /// Stays lazy. Products of small matrices are traced, each element the sum of its products in ascending order; the
-    /// factors of large ones will be in memory, and sums of floats are made as [`jit_core::native::matmul`] says.
+    /// Stays lazy. Products of small matrices are traced; each element is the sum of its products in ascending order.
+    /// The factors of large ones are materialised in memory, and sums of floats are computed as by
+    /// [`jit_core::native::matmul`].
     ///
     /// ```
     /// use jit::prelude::*;
@@ -60,8 +61,8 @@ impl<T: Number> Tensor<T> {
         Tensor::new(product.compute(&a.array, &b.array), &shape)
     }
 
-    /// The sums of products along the last axis of this tensor and the last but one, or only, axis of another. For
-    /// tensors of one axis, the scalar product.
+    /// Returns the sums of products along the last axis of this tensor and the second to last, or only, axis of
+    /// another. For tensors of one axis this is the scalar product.
     ///
     /// # Panics
     ///
@@ -80,12 +81,12 @@ impl<T: Number> Tensor<T> {
         self.tensordot(other, self.ndim() - 1, axis)
     }
 
-    /// The sums of products along pairs of axes, in the order in which they are named. The result has the other axes of
-    /// this tensor, then those of the other.
+    /// Returns the sums of products along pairs of axes, in the order in which they are named. The result has the other
+    /// axes of this tensor, then those of the other tensor.
     ///
     /// # Panics
     ///
-    /// When there are not as many axes for both, or the lengths of a pair differ.
+    /// When the numbers of axes differ, or the lengths of a pair differ.
     #[must_use]
     #[track_caller]
     pub fn tensordot(&self, other: &Tensor<T>, axes: impl Into<Axes>, other_axes: impl Into<Axes>) -> Self {
@@ -111,8 +112,8 @@ impl<T: Number> Tensor<T> {
         Tensor::new(a.matmul(&b).array, &shape)
     }
 
-    /// The product of every element of this tensor and every element of another: a matrix of as many rows as this one
-    /// has elements.
+    /// Returns the product of every element of this tensor and every element of another: a matrix with one row for each
+    /// element of this tensor.
     #[must_use]
     #[track_caller]
     pub fn outer(&self, other: &Tensor<T>) -> Self {
@@ -132,9 +133,9 @@ struct Product {
     rows: Size,
     inner: Size,
     columns: Size,
-    /// How many matrices there are on either side.
+    /// The number of matrices on either side.
     matrices: [Size; 2],
-    /// Where the row, and the column, of each result begins.
+    /// The start of the row, and of the column, for each result.
     row: View,
     column: View,
 }
@@ -179,8 +180,8 @@ impl Product {
 }
 
 impl Product {
-    /// The product as work of its own, if the matrices are large enough for that to pay: a traced loop can be part of
-    /// other kernels, and works on the state of loops.
+    /// Returns the product as a library call, if the matrices are large enough for that to pay. A traced loop can be
+    /// fused into other kernels, and can use the state of loops.
     #[track_caller]
     fn as_native<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Option<(MatMul, Size)> {
         let is_large =
@@ -195,8 +196,8 @@ impl Product {
     }
 }
 
-/// Whether the matrices on one side are one that is repeated; none if some axes of the batch are repeated and others
-/// not.
+/// Returns whether the matrices on one side are a single one that is repeated; `None` if some axes of the batch are
+/// repeated and others are not.
 #[track_caller]
 fn is_shared(matrices: Size, batch: Size) -> Option<bool> {
     if happens_to_be(matrices, batch) {
@@ -208,13 +209,13 @@ fn is_shared(matrices: Size, batch: Size) -> Option<bool> {
     }
 }
 
-/// The batch, and the lengths of the matrices.
+/// Returns the batch, and the lengths of the matrices.
 fn split(shape: &[Size]) -> (&[Size], [Size; 2]) {
     let (batch, matrix) = shape.split_at(shape.len() - 2);
     (batch, [matrix[0], matrix[1]])
 }
 
-/// The steps through a batch, which are 0 where it is repeated.
+/// Returns the strides of a batch, which are 0 where it is repeated.
 #[track_caller]
 fn batch_axes(batch: &[Size], shape: &[Size], own: &[Size]) -> ViewAxes {
     let (missing, steps) = (batch.len() - own.len(), strides(shape));

@@ -1,26 +1,25 @@
 //! Tensors: arrays with a shape, under the rules of NumPy.
 //!
-//! A [`Tensor`] is an [`Array`] of elements in row-major order and the lengths of its axes. It is written in the
-//! language itself: every function here records operations on the array beneath, so tensors trace, fuse and evaluate as
-//! arrays do, in `#[jit]` functions and outside of them. The shape is known while recording; it belongs to the host.
+//! A [`Tensor`] is an [`Array`] of elements in row-major order with the lengths of its axes. It is implemented in the
+//! language itself: every function here records operations on the underlying array. So tensors trace, fuse and evaluate
+//! as arrays do, inside and outside `#[jit]` functions. The shape is a host value, known while recording.
 //!
-//! In a `#[freeze]` function the lengths of the axes are sizes, as widths of arrays are: one recording serves all
-//! lengths from 2 on, of every axis, as far as the function does not decide by them. Whoever reads them as plain
-//! numbers, by [`Tensor::shape`] or [`Tensor::len`], decides; [`Tensor::size`] and [`Tensor::width`] do not. What
-//! operations decide by themselves is what NumPy's rules decide by (lengths that must be equal, multiples, ends of
-//! slices), and how much work there is: the length of short sums, of the kernel of a convolution, whether matrices are
-//! large.
+//! In a `#[freeze]` function the lengths of the axes are sizes, like widths of arrays. One recording serves all lengths
+//! from 2 on, of every axis, as long as the function makes no decision by them. Reading them as plain numbers, by
+//! [`Tensor::shape`] or [`Tensor::len`], is a decision; [`Tensor::size`] and [`Tensor::width`] are not. Operations
+//! decide only by what NumPy's rules depend on (equal lengths, multiples, ends of slices), and by the amount of work:
+//! the length of short sums, of the kernel of a convolution, and whether matrices are large.
 //!
-//! What moves elements (transposition, slices, broadcasting, …) records where each element comes from. Nothing is
-//! copied: a chain of such calls is one computation of positions in the kernel that uses the elements, and a call that
-//! changes nothing gives the same array.
+//! Operations that move elements (transposition, slices, broadcasting, …) record the source of each element. Nothing is
+//! copied: a chain of such calls is one computation of positions in the kernel that uses the elements. A call that
+//! changes nothing returns the same array.
 //!
 //! | part | file |
 //! |---|---|
 //! | shapes and axes as arguments | `shape` |
-//! | lengths of axes, of which computations are made | `lengths` |
-//! | making tensors, reading them | `make`, `print` |
-//! | where elements come from | `view` |
+//! | lengths of axes, and computations with them | `lengths` |
+//! | constructors, printing | `make`, `print` |
+//! | sources of elements | `view` |
 //! | broadcasting, operators, comparison, functions | `broadcast`, `operators`, `compare`, `functions` |
 //! | other shapes of the same elements | `layout` |
 //! | joining, repeating, padding | `join`, `edges` |
@@ -68,7 +67,7 @@ pub use index::{Ellipsis, Index, IntoIndex};
 pub use make::Nested;
 pub use shape::{Axes, Axis, Shape, keep_dims};
 
-/// An array of elements in row-major order, and the lengths of its axes.
+/// An array of elements in row-major order, with the lengths of its axes.
 ///
 /// Cheap to clone; clones are the same tensor. A tensor without axes holds one element.
 ///
@@ -88,11 +87,11 @@ pub struct Tensor<T: Element> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor of an array's elements in row-major order; −1 represents the length that fits, in one axis.
+    /// Creates a tensor of an array's elements in row-major order; −1 represents the length that fits, in one axis.
     ///
     /// # Panics
     ///
-    /// When the shape has another number of elements than the array.
+    /// When the numbers of elements of shape and array differ.
     #[must_use]
     #[track_caller]
     pub fn from_array(array: impl Into<Array<T>>, shape: impl Into<Shape>) -> Self {
@@ -101,7 +100,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(array, &shape)
     }
 
-    /// A tensor whose shape is known to fit.
+    /// Creates a tensor whose shape is known to match.
     #[track_caller]
     fn new(array: Array<T>, shape: &[Size]) -> Self {
         let shape = Lengths::new(shape);
@@ -109,20 +108,20 @@ impl<T: Element> Tensor<T> {
         Tensor { array, shape }
     }
 
-    /// Other elements in the same shape.
+    /// Returns other elements in the same shape.
     fn with_array<U: Element>(&self, array: Array<U>) -> Tensor<U> {
         Tensor { array, shape: self.shape.clone() }
     }
 
-    /// The lengths of the axes. While a frozen function is recorded, that is a decision of the host: the recording is
-    /// then good for this shape alone. [`Tensor::size`] is none.
+    /// Returns the lengths of the axes. While a frozen function is recorded, this is a decision of the host: the
+    /// recording is then valid for this shape alone. [`Tensor::size`] is not a decision.
     #[must_use]
     #[track_caller]
     pub fn shape(&self) -> &[usize] {
         self.shape.plain()
     }
 
-    /// The length of an axis as a size, which stays free in frozen functions:
+    /// Returns the length of an axis as a size, which stays symbolic in frozen functions:
     ///
     /// ```
     /// use jit::prelude::*;
@@ -148,19 +147,19 @@ impl<T: Element> Tensor<T> {
         self.shape[axis.into().resolve(&self.shape)]
     }
 
-    /// The lengths of the axes as sizes: see [`Tensor::size`].
+    /// Returns the lengths of the axes as sizes: see [`Tensor::size`].
     #[must_use]
     pub fn sizes(&self) -> Vec<Size> {
         self.shape.to_vec()
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     #[must_use]
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
 
-    /// The number of elements. While a frozen function is recorded, that is a decision of the host, unlike
+    /// Returns the number of elements. While a frozen function is recorded, this is a decision of the host, unlike
     /// [`Tensor::width`].
     #[must_use]
     #[track_caller]
@@ -169,31 +168,31 @@ impl<T: Element> Tensor<T> {
         self.array.len()
     }
 
-    /// The number of elements as a size, which stays free in frozen functions.
+    /// Returns the number of elements as a size, which stays symbolic in frozen functions.
     #[must_use]
     #[track_caller]
     pub fn width(&self) -> Size {
         product(&self.shape)
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     fn is_empty(&self) -> bool {
         lengths::is_empty(&self.shape)
     }
 
-    /// The elements in row-major order: the same array, without a copy.
+    /// Returns the elements in row-major order: the same array, without a copy.
     #[must_use]
     pub fn array(&self) -> &Array<T> {
         &self.array
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     #[must_use]
     pub fn into_array(self) -> Array<T> {
         self.array
     }
 
-    /// The elements in row-major order. Evaluates the tensor and waits for it.
+    /// Returns the elements in row-major order. Evaluates the tensor and waits for it.
     ///
     /// # Errors
     ///
@@ -203,7 +202,7 @@ impl<T: Element> Tensor<T> {
         self.array.to_vec()
     }
 
-    /// The element of a tensor that has one. Evaluates the tensor and waits for it.
+    /// Returns the element of a tensor that has only one. Evaluates the tensor and waits for it.
     ///
     /// # Errors
     ///
@@ -213,40 +212,40 @@ impl<T: Element> Tensor<T> {
         self.array.item()
     }
 
-    /// Gives the elements a name, which listings, drawings and messages show. Returns the tensor.
+    /// Gives the elements a name, shown by listings, drawings and messages. Returns the tensor.
     #[must_use]
     pub fn with_label(self, label: impl Into<String>) -> Self {
         Tensor { array: self.array.with_label(label), shape: self.shape }
     }
 
-    /// The same values, never part of the code: see [`Array::make_opaque`].
+    /// Returns the same values, but never as literals in the code: see [`Array::make_opaque`].
     #[must_use]
     #[track_caller]
     pub fn make_opaque(&self) -> Self {
         self.with_array(self.array.make_opaque())
     }
 
-    /// The value as a constant of derivatives.
+    /// Returns the value as a constant for differentiation.
     #[must_use]
     pub fn detach(&self) -> Self {
         self.with_array(self.array.detach())
     }
 
-    /// Each element converted to another type: see [`Array::cast`].
+    /// Converts each element to another type: see [`Array::cast`].
     #[must_use]
     #[track_caller]
     pub fn cast<U: Element>(&self) -> Tensor<U> {
         self.with_array(self.array.cast())
     }
 
-    /// The bits of each element as another type of the same size.
+    /// Reinterprets the bits of each element as another type of the same size.
     #[must_use]
     #[track_caller]
     pub fn bitcast<U: Element>(&self) -> Tensor<U> {
         self.with_array(self.array.bitcast())
     }
 
-    /// What a function of arrays makes of the elements, in the same shape: for what tensors have no method for.
+    /// Applies a function of arrays to the elements, in the same shape: for functions that tensors have no method for.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -258,7 +257,7 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Panics
     ///
-    /// When the function gives another number of elements.
+    /// When the function returns another number of elements.
     #[must_use]
     #[track_caller]
     pub fn map<U: Element>(&self, function: impl FnOnce(&Array<T>) -> Array<U>) -> Tensor<U> {
@@ -266,7 +265,7 @@ impl<T: Element> Tensor<T> {
     }
 }
 
-/// An array that has as many elements as there are in a shape.
+/// Returns an array with as many elements as a shape has.
 #[track_caller]
 fn filled<U: Element>(array: Array<U>, count: Size) -> Array<U> {
     if lengths::happens_to_be(array.width(), count) {
@@ -295,7 +294,8 @@ impl<T: Element> Traverse for Tensor<T> {
             shape.iter_mut().for_each(|length| visitor.length(length));
             self.shape = Lengths::new(&shape);
         }
-        // A traced region gives each lane of its condition an element, also to what began with one for all.
+        // A traced region widens its state to one element per lane of the condition, even if it began with a single
+        // one.
         let width = self.array.width();
         if width.now() != self.shape.iter().map(|length| length.now()).product::<usize>() {
             self.shape = Lengths::new(&[width]);

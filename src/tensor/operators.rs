@@ -91,7 +91,7 @@ macro_rules! numbers_on_the_left {
     };
 }
 
-/// Whole numbers beside floats, and `f32` beside halves: the literals that people write.
+/// Whole numbers combined with floats, and `f32` combined with halves: untyped literals.
 macro_rules! weak_numbers {
     ($trait:ident $method:ident $assign:ident $assign_method:ident: $($number:ident $element:ident),*) => {$(
         right_of_tensors!([] $number, $element, $trait $method $assign $assign_method);
@@ -99,8 +99,7 @@ macro_rules! weak_numbers {
     )*};
 }
 
-/// Lengths of axes, which become elements. One element type after the other: a length might be an element, as far as
-/// Rust knows.
+/// Lengths of axes, which become elements. One element type at a time: for Rust, a length could be an element type.
 macro_rules! sizes {
     ($trait:ident $method:ident $assign:ident $assign_method:ident: $($element:ident)*) => {$(
         right_of_tensors!([] Size, $element, $trait $method $assign $assign_method);
@@ -178,7 +177,7 @@ unary_operator! {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The result of an assigning operator, which must not grow the tensor.
+    /// Returns the result of an assigning operator, which must not grow the tensor.
     #[track_caller]
     fn same_shape(&self, result: Tensor<T>) -> Tensor<T> {
         if is_same_shape(&result.shape, &self.shape) {

@@ -9,7 +9,7 @@ use super::{Axes, Axis, Tensor};
 use crate::{Array, Element, Number, Sorting, UInt};
 
 impl<T: Element> Tensor<T> {
-    /// The elements along an axis in ascending order, each line along it on its own: see [`Array::sort`].
+    /// Sorts the elements along an axis in ascending order, each line separately: see [`Array::sort`].
     ///
     /// ```
     /// use jit::prelude::*;
@@ -25,14 +25,14 @@ impl<T: Element> Tensor<T> {
         self.sort_with(axis, Sorting::ascending())
     }
 
-    /// The elements along an axis in descending order: see [`Array::sort_descending`].
+    /// Sorts the elements along an axis in descending order: see [`Array::sort_descending`].
     #[must_use]
     #[track_caller]
     pub fn sort_descending(&self, axis: impl Into<Axis>) -> Self {
         self.sort_with(axis, Sorting::descending())
     }
 
-    /// The positions along an axis of the elements in ascending order; equal ones keep their order: see
+    /// Returns the positions along an axis of the elements in ascending order; equal ones keep their order: see
     /// [`Array::argsort`].
     #[must_use]
     #[track_caller]
@@ -40,7 +40,7 @@ impl<T: Element> Tensor<T> {
         self.argsort_with(axis, Sorting::ascending())
     }
 
-    /// The positions along an axis of the elements in descending order; equal ones keep their order.
+    /// Returns the positions along an axis of the elements in descending order; equal ones keep their order.
     #[must_use]
     #[track_caller]
     pub fn argsort_descending(&self, axis: impl Into<Axis>) -> Tensor<u32> {
@@ -71,8 +71,8 @@ impl<T: Element> Tensor<T> {
 }
 
 impl<T: Number> Tensor<T> {
-    /// The element in the middle of the order along axes: the lower of the two of an even number of elements. NaN if
-    /// one of them is NaN.
+    /// Returns the median along axes: the middle element of the order, or the lower of the two middle ones. NaN if any
+    /// element is NaN.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -110,7 +110,7 @@ impl<T: Number> Tensor<T> {
     }
 }
 
-/// The last element of the order if it is NaN, as these come last.
+/// Returns the last element of the order if it is NaN, since NaN come last.
 #[track_caller]
 fn nan_or<T: Number>(middle: &Array<T>, last: &Array<T>) -> Array<T> {
     if T::TYPE.is_float() { last.ne(last).select(last, middle) } else { middle.clone() }

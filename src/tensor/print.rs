@@ -1,4 +1,4 @@
-//! Tensors as text.
+//! Formatting of tensors.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::Tensor;
 use crate::Element;
 
 impl<T: Element> fmt::Display for Tensor<T> {
-    /// The elements in nested brackets, which evaluates the tensor; more than 1000 are shortened to the ends of each
-    /// axis. Where the evaluation fails, its error is printed in their place.
+    /// Writes the elements in nested brackets, which evaluates the tensor. More than 1000 elements are shortened to the
+    /// ends of each axis. If the evaluation fails, its error is printed in their place.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -21,7 +21,7 @@ impl<T: Element> fmt::Display for Tensor<T> {
 }
 
 impl<T: Element> fmt::Debug for Tensor<T> {
-    /// Element type, shape, state, name and the line that made the value. Evaluates nothing.
+    /// Writes element type, shape, state, name and the line that made the value. Evaluates nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if crate::leaves(&self.array).iter().any(|(_, leaf)| leaf.state == "symbolic") {
             return jit_core::fmt_shaped(&self.array, self.shape.now(), f);

@@ -1,7 +1,8 @@
 //! Reductions along axes.
 //!
-//! All take the axes that they reduce: `..` for all, a number, or several; [`keep_dims`](super::keep_dims) keeps them
-//! with length 1. The result stays on the device. With no axis named (an empty list), each element is reduced alone.
+//! All take the axes that they reduce: `..` for all, a number, or several; [`keep_dims`](super::keep_dims) retains them
+//! with length 1. The result stays on the device. If no axis is named (an empty list), each element is reduced by
+//! itself.
 
 use std::ops::RangeInclusive;
 
@@ -12,19 +13,19 @@ use super::lengths::{Sizes, is, is_empty, number, product};
 use super::{Axes, Tensor};
 use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, Size, UInt};
 
-/// Sums of more neighbours than this are made of sums of …
+/// Sums of more neighbours than this are computed from sums of …
 const LONG_SUM: usize = 2048;
 /// … so many.
 const PART: RangeInclusive<usize> = 256..=LONG_SUM;
 
-/// What a reduction is, and what it makes of two elements.
+/// A reduction: its operation, and how it combines two elements.
 struct Operation<T: Element> {
     op: ReduceOp,
     pair: fn(&Array<T>, &Array<T>) -> Array<T>,
 }
 
 impl<T: Element> Tensor<T> {
-    /// The shape after a reduction of some axes.
+    /// Returns the shape after a reduction of some axes.
     pub(super) fn reduced_shape(&self, axes: &[usize], keeps: bool) -> Sizes {
         let lengths = self.shape.iter().enumerate().filter(|(axis, _)| keeps || !axes.contains(axis));
         lengths.map(|(axis, &length)| if axes.contains(&axis) { Size::from(1) } else { length }).collect()
@@ -47,7 +48,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(array, &shape)
     }
 
-    /// How many elements that are neighbours in memory some axes reduce, and the shape after that.
+    /// Returns the number of neighbouring elements in memory that some axes reduce, and the shape after that.
     #[track_caller]
     fn trailing(&self, axes: &[usize]) -> (Size, Sizes) {
         let mut rest = Sizes::from_slice(&self.shape);
@@ -63,15 +64,15 @@ impl<T: Element> Tensor<T> {
     }
 }
 
-/// Each block of neighbours combined. A long sum is made of shorter ones where its length has a divisor that lets it,
-/// so that its error stays that of short sums.
+/// Combines each block of neighbours. A long sum is computed from shorter ones if its length has a suitable divisor, so
+/// that its error stays that of short sums.
 #[track_caller]
 fn in_blocks<T: Element>(array: &Array<T>, op: ReduceOp, block: Size) -> Array<T> {
     let is_rounded = T::TYPE.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul);
     if !is_rounded || block <= LONG_SUM || block >= array.width() {
         return array.block_reduce(op, block);
     }
-    // Which parts there are depends on the divisors.
+    // The possible parts depend on the divisors.
     let block = block.get();
     match PART.rev().find(|part| block.is_multiple_of(*part)) {
         Some(part) => in_blocks(&array.block_reduce(op, part), op, (block / part).into()),
@@ -90,7 +91,7 @@ fn folded<T: Element>(source: &Array<T>, reduction: Reduction, pair: fn(&Array<T
     source
 }
 
-/// Sums and products of halves are made in single precision.
+/// Sums and products of halves are computed in single precision.
 #[track_caller]
 fn in_single<T: Element>(tensor: &Tensor<T>, axes: Axes, operation: &Operation<f32>) -> Tensor<T> {
     tensor.cast::<f32>().reduced(axes, operation).cast()
@@ -109,7 +110,7 @@ fn multiplying<T: Number>() -> Operation<T> {
 }
 
 impl<T: Number> Tensor<T> {
-    /// The sum along axes; 0 for no elements. Integers wrap. Halves are summed in single precision.
+    /// Returns the sum along axes; 0 for no elements. Integers wrap. Halves are summed in single precision.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -127,7 +128,7 @@ impl<T: Number> Tensor<T> {
         if is_half::<T>() { in_single(self, axes, &adding()) } else { self.reduced(axes, &adding()) }
     }
 
-    /// The product along axes; 1 for no elements. Integers wrap. Halves are multiplied in single precision.
+    /// Returns the product along axes; 1 for no elements. Integers wrap. Halves are multiplied in single precision.
     #[must_use]
     #[track_caller]
     pub fn product(&self, axes: impl Into<Axes>) -> Self {
@@ -135,21 +136,22 @@ impl<T: Number> Tensor<T> {
         if is_half::<T>() { in_single(self, axes, &multiplying()) } else { self.reduced(axes, &multiplying()) }
     }
 
-    /// The smallest element along axes; NaN if one is NaN. Without elements: infinity, or the largest integer.
+    /// Returns the smallest element along axes; NaN if any is NaN. For no elements: infinity, or the largest integer.
     #[must_use]
     #[track_caller]
     pub fn reduce_min(&self, axes: impl Into<Axes>) -> Self {
         self.reduced(axes.into(), &Operation { op: ReduceOp::Min, pair: |a, b| a.min(b) })
     }
 
-    /// The largest element along axes; NaN if one is NaN. Without elements: minus infinity, or the smallest integer.
+    /// Returns the largest element along axes; NaN if any is NaN. For no elements: minus infinity, or the smallest
+    /// integer.
     #[must_use]
     #[track_caller]
     pub fn reduce_max(&self, axes: impl Into<Axes>) -> Self {
         self.reduced(axes.into(), &Operation { op: ReduceOp::Max, pair: |a, b| a.max(b) })
     }
 
-    /// Where the smallest element along an axis is: its position there, the first one of several; NaN beats any number.
+    /// Returns the position of the smallest element along an axis, the first one of several; NaN beats any number.
     ///
     /// # Panics
     ///
@@ -160,8 +162,8 @@ impl<T: Number> Tensor<T> {
         self.found(axes.into(), ReduceOp::Min, |a, b| a.lt(b) | (a.ne(a) & b.eq(b)))
     }
 
-    /// Where the largest element along an axis is: its position there, the first one of several; NaN beats any number.
-    /// With several axes, the position in their elements in row-major order.
+    /// Returns the position of the largest element along an axis, the first one of several; NaN beats any number. For
+    /// several axes, it is the position among their elements in row-major order.
     ///
     /// # Panics
     ///
@@ -198,7 +200,8 @@ impl<T: Number> Tensor<T> {
         Tensor::new(numbers.unwrap_or_else(|| UInt::from(0)), &shape)
     }
 
-    /// The position of the best of each block of neighbours: the first element that is equal to it, or NaN as it is.
+    /// Returns the position of the best element of each block of neighbours: the first element that is equal to it, or
+    /// NaN like it.
     #[track_caller]
     fn found_in_blocks(&self, op: ReduceOp, block: Size) -> UInt {
         let best = self.array.block_reduce(op, block);
@@ -209,7 +212,7 @@ impl<T: Number> Tensor<T> {
 }
 
 impl<T: FloatElement> Tensor<T> {
-    /// The mean along axes; NaN for no elements. Halves are summed in single precision.
+    /// Returns the mean along axes; NaN for no elements. Halves are summed in single precision.
     #[must_use]
     #[track_caller]
     pub fn mean(&self, axes: impl Into<Axes>) -> Self {
@@ -221,8 +224,8 @@ impl<T: FloatElement> Tensor<T> {
         self.reduced(axes, &adding()) / Array::<T>::from(count)
     }
 
-    /// The mean square distance from the mean along axes, of which the sum of squares is divided by the number of
-    /// elements less `ddof`: 0 for all there are, 1 for a sample of more.
+    /// Returns the mean square distance from the mean along axes. The sum of squares is divided by the number of
+    /// elements minus `ddof`: 0 for a whole population, 1 for a sample.
     #[must_use]
     #[track_caller]
     pub fn var(&self, axes: impl Into<Axes>, ddof: u32) -> Self {
@@ -236,14 +239,14 @@ impl<T: FloatElement> Tensor<T> {
         (&distance * &distance).reduced(axes, &adding()) / Array::<T>::from(freedom)
     }
 
-    /// The standard deviation along axes, the square root of [`Tensor::var`].
+    /// Returns the standard deviation along axes, the square root of [`Tensor::var`].
     #[must_use]
     #[track_caller]
     pub fn std(&self, axes: impl Into<Axes>, ddof: u32) -> Self {
         self.var(axes, ddof).sqrt()
     }
 
-    /// The square root of the sum of the squares along axes.
+    /// Returns the square root of the sum of the squares along axes.
     #[must_use]
     #[track_caller]
     pub fn norm(&self, axes: impl Into<Axes>) -> Self {
@@ -252,7 +255,7 @@ impl<T: FloatElement> Tensor<T> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// How many elements a result of a reduction is made of.
+    /// Returns the number of elements that a result of a reduction combines.
     #[track_caller]
     pub(super) fn count_along(&self, axes: &Axes) -> Size {
         let lengths: Sizes = axes.resolve(&self.shape).into_iter().map(|axis| self.shape[axis]).collect();
@@ -261,14 +264,14 @@ impl<T: Element> Tensor<T> {
 }
 
 impl<T: Logic> Tensor<T> {
-    /// All elements along axes joined by bitwise (logical) and; all ones (true) for none.
+    /// Reduces all elements along axes by bitwise (logical) and; all ones (true) for none.
     #[must_use]
     #[track_caller]
     pub fn reduce_and(&self, axes: impl Into<Axes>) -> Self {
         self.reduced(axes.into(), &Operation { op: ReduceOp::And, pair: |a, b| a & b })
     }
 
-    /// All elements along axes joined by bitwise (logical) or; zero (false) for none.
+    /// Reduces all elements along axes by bitwise (logical) or; zero (false) for none.
     #[must_use]
     #[track_caller]
     pub fn reduce_or(&self, axes: impl Into<Axes>) -> Self {
@@ -277,21 +280,21 @@ impl<T: Logic> Tensor<T> {
 }
 
 impl Tensor<bool> {
-    /// Whether all elements along axes are true; true for none.
+    /// Returns whether all elements along axes are true; true for none.
     #[must_use]
     #[track_caller]
     pub fn all(&self, axes: impl Into<Axes>) -> Self {
         self.reduce_and(axes)
     }
 
-    /// Whether any element along axes is true; false for none.
+    /// Returns whether any element along axes is true; false for none.
     #[must_use]
     #[track_caller]
     pub fn any(&self, axes: impl Into<Axes>) -> Self {
         self.reduce_or(axes)
     }
 
-    /// How many elements along axes are true.
+    /// Returns the number of true elements along axes.
     #[must_use]
     #[track_caller]
     pub fn count(&self, axes: impl Into<Axes>) -> Tensor<u32> {

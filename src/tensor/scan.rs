@@ -4,7 +4,8 @@ use super::{Axis, Tensor};
 use crate::{Element, Number, ReduceOp, Scan};
 
 impl<T: Element> Tensor<T> {
-    /// The reduction, along an axis, of all elements up to each one: see [`Array::prefix`](crate::Array::prefix).
+    /// Returns the reduction, along an axis, of all elements up to each one: see
+    /// [`Array::prefix`](crate::Array::prefix).
     ///
     /// ```
     /// use jit::prelude::*;
@@ -27,14 +28,14 @@ impl<T: Element> Tensor<T> {
 }
 
 impl<T: Number> Tensor<T> {
-    /// The sum, along an axis, of all elements up to and including each one.
+    /// Returns the sum, along an axis, of all elements up to and including each one.
     #[must_use]
     #[track_caller]
     pub fn prefix_sum(&self, axis: impl Into<Axis>) -> Self {
         self.prefix(axis, ReduceOp::Add, Scan::inclusive())
     }
 
-    /// The sum, along an axis, of all elements before each one.
+    /// Returns the sum, along an axis, of all elements before each one.
     #[must_use]
     #[track_caller]
     pub fn prefix_sum_exclusive(&self, axis: impl Into<Axis>) -> Self {

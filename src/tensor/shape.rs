@@ -1,4 +1,4 @@
-//! Shapes and axes as arguments, and what is said when they don't fit.
+//! Shapes and axes as arguments, and the errors for shapes that do not match.
 
 use std::fmt;
 use std::ops::RangeFull;
@@ -13,9 +13,9 @@ use crate::Size;
 /// Lengths of axes, as an argument: an array, slice, vector or tuple of `usize`, `i32` or [`Size`], or one number for a
 /// single axis.
 ///
-/// Where a number of elements is given, −1 represents the length that fits, in one axis.
+/// Where the number of elements is known, −1 represents the length that fits, in one axis.
 ///
-/// Sizes stay free in a `#[freeze]` function, as those of [`Tensor::size`](super::Tensor::size):
+/// Sizes stay symbolic in a `#[freeze]` function, for example those of [`Tensor::size`](super::Tensor::size):
 ///
 /// ```
 /// use jit::prelude::*;
@@ -27,7 +27,7 @@ use crate::Size;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape(SmallVec<[Length; 4]>);
 
-/// A length as it was given.
+/// A length as it was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
     Of(Size),
@@ -126,7 +126,7 @@ macro_rules! shape_from {
 shape_from!(usize, isize, i32, Size);
 
 impl From<()> for Shape {
-    /// The shape of a tensor without axes.
+    /// Returns the shape of a tensor without axes.
     fn from((): ()) -> Self {
         Shape(SmallVec::new())
     }
@@ -152,7 +152,7 @@ impl fmt::Display for Shape {
 const OPEN: Length = Length::Negative(-1);
 
 impl Shape {
-    /// The lengths, none of which may be left open.
+    /// Returns the lengths, none of which may be left open.
     #[track_caller]
     pub(super) fn known(&self) -> Sizes {
         let mut lengths = Sizes::new();
@@ -174,7 +174,7 @@ impl Shape {
         lengths
     }
 
-    /// The lengths for a number of elements, where one of them may be −1.
+    /// Returns the lengths for a number of elements; one of them may be −1.
     #[track_caller]
     pub(super) fn for_elements(&self, count: Size, describe: &dyn Fn(Misuse) -> Misuse) -> Sizes {
         let open = self.0.iter().filter(|length| **length == OPEN).count();
@@ -214,7 +214,7 @@ impl Shape {
     }
 }
 
-/// The number of elements of a shape.
+/// Returns the number of elements of a shape.
 #[track_caller]
 pub(super) fn element_count(lengths: &[Size]) -> Size {
     let count = lengths.iter().try_fold(1usize, |product, length| product.checked_mul(length.now()));
@@ -241,7 +241,7 @@ pub struct Axes {
     pub(super) keeps: bool,
 }
 
-/// Axes that a reduction keeps, of length 1, so that its result broadcasts against the tensor.
+/// Axes that a reduction retains, with length 1, so that its result broadcasts against the tensor.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -306,17 +306,17 @@ impl From<Axis> for Axes {
 }
 
 impl Axis {
-    /// The number of the axis among `ndim` axes.
+    /// Returns the number of the axis among `ndim` axes.
     #[track_caller]
     pub(super) fn resolve(self, shape: &[Size]) -> usize {
-        // No closure: the user's line is that of our caller.
+        // No closure, so that the reported line is that of our caller.
         match resolve(self.0, shape.len()) {
             Some(axis) => axis,
             None => no_such_axis(self.0, shape),
         }
     }
 
-    /// The place of a new axis in a shape that will have one axis more.
+    /// Returns the place of a new axis in a shape that will have one axis more.
     #[track_caller]
     pub(super) fn resolve_new(self, shape: &[Size]) -> usize {
         match resolve(self.0, shape.len() + 1) {
@@ -327,7 +327,7 @@ impl Axis {
 }
 
 impl Axes {
-    /// The numbers of the axes, in the order of the argument. No axis may be named twice.
+    /// Returns the numbers of the axes, in the order of the argument. No axis may be named twice.
     #[track_caller]
     pub(super) fn resolve(&self, shape: &[Size]) -> Vec<usize> {
         let Some(list) = &self.list else { return (0..shape.len()).collect() };

@@ -1,7 +1,8 @@
-//! Slices: which element of a source each element of a result is, for a list of indices, and assignment to slices.
+//! Slices, and assignment to slices: for a list of indices, the source of each element of the result.
 //!
-//! Several index arrays broadcast against each other; their common axes are where they were if they are neighbours,
-//! else in front, and numbers beside index arrays count as such. These are NumPy's rules for "advanced indexing".
+//! Several index arrays broadcast against each other. Their common axes stay in place if they are neighbours; otherwise
+//! they come first. Numbers next to index arrays count as index arrays. These are NumPy's rules for "advanced
+//! indexing".
 
 use std::panic::Location;
 
@@ -14,17 +15,17 @@ use super::view::{Axes, Stride, View, ViewAxis, coordinates, strides};
 use super::{Tensor, filled};
 use crate::{Array, Element, Mask, Size, UInt};
 
-/// What a list of indices picks from a shape.
+/// The elements that a list of indices selects from a shape.
 struct Selection {
-    /// The result's axes, as steps through the source; axes that index arrays make have the step 0.
+    /// The result's axes, as strides in the source; axes made by index arrays have stride 0.
     view: View,
-    /// What index arrays add: positions, brought to the result's shape, times a step.
+    /// The contribution of index arrays: positions, broadcast to the result's shape, times a stride.
     moves: Vec<(Tensor<u32>, Size)>,
-    /// What is picked along each axis of the source, if there are no index arrays.
+    /// The selection along each axis of the source, if there are no index arrays.
     picks: Vec<Pick>,
 }
 
-/// What is picked along an axis of the source.
+/// The selection along an axis of the source.
 #[derive(Clone, Copy)]
 struct Pick {
     start: Size,
@@ -43,7 +44,7 @@ enum Part<'a> {
 }
 
 impl Part<'_> {
-    /// Whether an index represents index arrays where there are some.
+    /// Returns whether an index counts as an index array if there are others.
     fn is_advanced(&self) -> bool {
         matches!(self, Part::At { .. } | Part::Positions { .. })
     }
@@ -64,7 +65,7 @@ impl Selection {
         self.view.shape()
     }
 
-    /// Whether every element is picked in its place.
+    /// Returns whether every element is selected in its place.
     fn covers(&self, shape: &[Size]) -> bool {
         let is_whole =
             |(pick, &length): (&Pick, &Size)| pick.axis.is_some() && pick.step == 1 && pick.length.is_always(length);
@@ -82,7 +83,7 @@ impl Selection {
         source.gather(&self.positions())
     }
 
-    /// The position in the source of each element of the result.
+    /// Returns the position in the source of each element of the result.
     #[track_caller]
     fn positions(&self) -> UInt {
         let shape = self.shape();
@@ -94,7 +95,7 @@ impl Selection {
     }
 }
 
-/// The indices with their axes.
+/// Returns the indices with their axes.
 #[track_caller]
 fn parts<'a>(shape: &[Size], indices: &'a [Index]) -> Vec<Part<'a>> {
     let uses_axis = |index: &&Index| !matches!(index.0, Kind::NewAxis | Kind::Ellipsis);
@@ -148,7 +149,7 @@ fn part<'a>(shape: &[Size], axis: usize, kind: &'a Kind) -> Part<'a> {
     }
 }
 
-/// A position that the host knows, counted from the front.
+/// Returns a position that the host knows, counted from the front.
 #[track_caller]
 fn checked(shape: &[Size], axis: usize, position: Position) -> Size {
     let length = shape[axis];
@@ -195,7 +196,7 @@ fn basic(shape: &[Size], parts: &[Part<'_>]) -> Selection {
     Selection { view, moves: Vec::new(), picks }
 }
 
-/// With index arrays: their common axes are made once.
+/// With index arrays: their common axes are created once.
 #[track_caller]
 fn advanced(shape: &[Size], parts: &[Part<'_>]) -> Selection {
     let steps = strides(shape);
@@ -239,7 +240,7 @@ fn advanced(shape: &[Size], parts: &[Part<'_>]) -> Selection {
 }
 
 impl Positions {
-    /// The positions counted from the front of an axis.
+    /// Returns the positions counted from the front of an axis.
     #[track_caller]
     fn wrapped(&self, length: Size) -> Tensor<u32> {
         match &self.is_negative {
@@ -250,14 +251,14 @@ impl Positions {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The elements that a list of indices picks: see [`s!`](crate::s). Nothing is copied.
+    /// Returns the elements that a list of indices selects: see [`s!`](crate::s). Nothing is copied.
     ///
-    /// Positions in index arrays may be negative, and count from the end then; beyond the ends of the axis they are an
-    /// error of the program that is found in debugging runs alone, as with [`Array::gather`].
+    /// Positions in index arrays may be negative; they then count from the end. Positions beyond the ends of the axis
+    /// are a program error that is detected only in debug mode, as with [`Array::gather`].
     ///
     /// # Panics
     ///
-    /// When there are more indices than axes, or a number is outside of its axis.
+    /// When there are more indices than axes, or a number is outside its axis.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, indices: impl AsRef<[Index]>) -> Self {
@@ -265,10 +266,10 @@ impl<T: Element> Tensor<T> {
         Tensor::new(selection.read(&self.array), &selection.shape())
     }
 
-    /// Replaces the elements that a list of indices of numbers, ranges and index arrays picks. The value broadcasts to
+    /// Replaces the elements selected by a list of indices of numbers, ranges and index arrays. The value broadcasts to
     /// them.
     ///
-    /// Where index arrays name an element several times, one of its values is kept.
+    /// Where index arrays name an element several times, one of its values is stored.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -281,7 +282,7 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Panics
     ///
-    /// As [`Tensor::slice`], and when the value does not broadcast to what is picked.
+    /// As [`Tensor::slice`], and when the value does not broadcast to the selection.
     #[track_caller]
     pub fn set(&mut self, indices: impl AsRef<[Index]>, value: impl TensorOperand<T>) {
         let selection = Selection::new(&self.shape, indices.as_ref());
@@ -305,7 +306,7 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Panics
     ///
-    /// When they don't.
+    /// When they do not broadcast.
     #[track_caller]
     pub fn set_where(&mut self, mask: &Tensor<bool>, value: impl TensorOperand<T>) {
         let value = value.into_tensor();
@@ -315,8 +316,8 @@ impl<T: Element> Tensor<T> {
         self.array = filled(array, self.width());
     }
 
-    /// Each element decides whether it lies in the slice, and where: so that the assignment fuses with what surrounds
-    /// it.
+    /// Each element computes whether it is in the slice, and where, so that the assignment fuses with the surrounding
+    /// code.
     #[track_caller]
     fn with_slice(&self, picks: &[Pick], value: &Tensor<T>, shape: &[Size]) -> Array<T> {
         let steps: Sizes = spread(&value.shape, shape).axes.iter().map(|axis| axis.stride.distance).collect();
@@ -346,13 +347,13 @@ impl<T: Element> Tensor<T> {
 }
 
 impl Pick {
-    /// How far an element lies behind the first one that is picked, in the direction of the step; modulo 2^32.
+    /// Returns the distance of an element from the first selected one, in the direction of the step; modulo 2^32.
     #[track_caller]
     fn distance(&self, at: &UInt) -> UInt {
         if self.step > 0 { at - number(self.start) } else { number(self.start) - at }
     }
 
-    /// Which elements are picked, if not all of the axis.
+    /// Returns which elements are selected, unless it is the whole axis.
     #[track_caller]
     fn contains(&self, distance: &UInt, length: Size) -> Option<Mask> {
         let step = self.step.unsigned_abs();

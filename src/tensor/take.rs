@@ -1,4 +1,4 @@
-//! Picking along one axis by an array.
+//! Selection along one axis by an array.
 
 use super::index::{Index, IntoIndex};
 use super::{Axis, Tensor};
@@ -8,8 +8,8 @@ use crate::tensor::view::{coordinates, number_of};
 use crate::{Array, Element, FloatElement, UInt};
 
 impl<T: Element> Tensor<T> {
-    /// The elements at some positions along an axis, in whose place the axes of the index stand. Negative positions
-    /// count from the end.
+    /// Returns the elements at some positions along an axis. The axes of the index replace that axis. Negative
+    /// positions count from the end.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -36,8 +36,8 @@ impl<T: Element> Tensor<T> {
 }
 
 impl<T: FloatElement> Tensor<T> {
-    /// The elements between whole positions along an axis, by linear interpolation of the two neighbours. Positions
-    /// beyond the ends give the element there; NaN gives NaN. The axis gets the length of the array of positions.
+    /// Interpolates linearly between elements along an axis, at fractional positions. Positions beyond the ends yield
+    /// the element there; NaN yields NaN. The axis gets the length of the array of positions.
     ///
     /// ```
     /// use jit::prelude::*;

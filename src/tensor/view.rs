@@ -1,11 +1,11 @@
-//! Where the elements of a result come from, when they lie in a source at regular steps.
+//! Views: sources of elements at regular strides.
 
 use smallvec::SmallVec;
 
 use super::lengths::{Sizes, happens_to_be, is, is_empty, number, product};
 use crate::{Array, Element, Size, UInt};
 
-/// How far apart neighbours lie in the source, and in which direction.
+/// The distance of neighbours in the source, and its direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride {
     pub(super) distance: Size,
@@ -13,7 +13,7 @@ pub(super) struct Stride {
 }
 
 impl Stride {
-    /// All elements are the same.
+    /// Returns the stride of elements that are all the same.
     pub(super) fn none() -> Self {
         Size::from(0).into()
     }
@@ -22,20 +22,20 @@ impl Stride {
         is(self.distance, 0)
     }
 
-    /// The stride of every `step`th element.
+    /// Returns the stride of every `step`th element.
     #[track_caller]
     pub(super) fn every(self, step: isize) -> Self {
         Stride { distance: self.distance * step.unsigned_abs(), is_backward: self.is_backward != (step < 0) }
     }
 
-    /// Whether neighbours along an axis of this stride lie as far apart as a whole other axis is long.
+    /// Returns whether the distance of neighbours along an axis of this stride is the length of a whole other axis.
     #[track_caller]
     fn spans(self, inner: ViewAxis) -> bool {
         let is_same_way = self.is_backward == inner.stride.is_backward || self.is_none();
         is_same_way && self.distance.is_always(inner.stride.distance * inner.length)
     }
 
-    /// The position that many strides behind another one, or behind the first element. Modulo 2^32.
+    /// Returns the position that is this many strides after another one, or after the first element. Modulo 2^32.
     #[track_caller]
     fn behind(self, position: Option<UInt>, count: UInt) -> UInt {
         let (is_constant, distance) = (self.distance.is_constant(), self.distance);
@@ -59,25 +59,25 @@ impl From<Size> for Stride {
     }
 }
 
-/// One axis of a view: how many elements, and how far apart they lie in the source.
+/// One axis of a view: the number of elements, and their distance in the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ViewAxis {
     pub(super) length: Size,
     pub(super) stride: Stride,
 }
 
-/// A way to read a source as if it had another shape.
+/// A view: a way to read a source as if it had another shape.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     pub(super) axes: Axes,
-    /// Where the first element lies.
+    /// The position of the first element.
     pub(super) offset: Size,
 }
 
 /// The axes of a view.
 pub(super) type Axes = SmallVec<[ViewAxis; 4]>;
 
-/// How far apart neighbours lie along each axis of a row-major shape.
+/// Returns the distances of neighbours along each axis of a row-major shape.
 #[track_caller]
 pub(super) fn strides(shape: &[Size]) -> Sizes {
     let mut strides = Sizes::from_elem(Size::from(1), shape.len());
@@ -88,7 +88,7 @@ pub(super) fn strides(shape: &[Size]) -> Sizes {
 }
 
 impl View {
-    /// The elements of a row-major shape in their order.
+    /// Returns a view of the elements of a row-major shape in order.
     #[track_caller]
     pub(super) fn of(shape: &[Size]) -> Self {
         let strides = strides(shape);
@@ -96,23 +96,23 @@ impl View {
         View { axes: axes.collect(), offset: Size::from(0) }
     }
 
-    /// The lengths of the axes.
+    /// Returns the lengths of the axes.
     pub(super) fn shape(&self) -> Sizes {
         self.axes.iter().map(|axis| axis.length).collect()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[track_caller]
     pub(super) fn len(&self) -> Size {
         product(&self.shape())
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub(super) fn is_empty(&self) -> bool {
         is_empty(&self.shape())
     }
 
-    /// The elements, in row-major order of the view. The array itself if that is what they are.
+    /// Returns the elements, in row-major order of the view; the array itself if nothing changes.
     #[track_caller]
     pub(super) fn read<T: Element>(&self, source: &Array<T>) -> Array<T> {
         if self.is_empty() {
@@ -123,27 +123,27 @@ impl View {
             return source.clone();
         }
         if axes.iter().all(|axis| axis.stride.is_none()) {
-            // One element, which is read once.
+            // A single element, which is read once.
             let element = source.gather(&number(self.offset));
             return if is(count, 1) { element } else { element.gather(&UInt::zeros(count)) };
         }
         source.gather(&position(&axes, self.offset, &UInt::arange(count)))
     }
 
-    /// The position in the source of the elements with given numbers.
+    /// Returns the position in the source of the elements with given numbers.
     #[track_caller]
     pub(super) fn position(&self, number: &UInt) -> UInt {
         position(&self.merged(), self.offset, number)
     }
 
-    /// The position in the source of each element.
+    /// Returns the position in the source of each element.
     #[track_caller]
     pub(super) fn positions(&self) -> UInt {
         let index = self.position(&UInt::arange(self.len()));
         if index.width() == self.len() { index } else { index.gather(&UInt::zeros(self.len())) }
     }
 
-    /// As few axes as describe the same elements in the same order.
+    /// Returns the fewest axes that describe the same elements in the same order.
     #[track_caller]
     fn merged(&self) -> Axes {
         let mut merged = Axes::new();
@@ -167,7 +167,7 @@ fn is_in_order(axes: &[ViewAxis]) -> bool {
     }
 }
 
-/// The position of elements by their numbers. Modulo 2^32, as steps may be negative.
+/// Returns the position of elements by their numbers. Modulo 2^32, as steps may be negative.
 #[track_caller]
 fn position(axes: &[ViewAxis], offset: Size, number_of_element: &UInt) -> UInt {
     let mut sum = (!is(offset, 0)).then(|| number(offset));
@@ -185,8 +185,8 @@ struct Digits<'a> {
     number: &'a UInt,
     /// The product of the lengths so far.
     inner: Size,
-    /// The number divided by that, where some lengths are no constants: those that are divide cheaply, and need not be
-    /// divided by in turn.
+    /// The number divided by that, if some lengths are not constants. Divisions by constant lengths are cheap, so their
+    /// quotients are not computed incrementally.
     rest: Option<UInt>,
 }
 
@@ -195,7 +195,7 @@ impl<'a> Digits<'a> {
         Digits { number, inner: Size::from(1), rest: (!is_constant).then(|| number.clone()) }
     }
 
-    /// The coordinates along the next axis, if they are wanted.
+    /// Returns the coordinates along the next axis, if they are needed.
     #[track_caller]
     fn next(&mut self, length: Size, is_first: bool, is_wanted: bool) -> Option<UInt> {
         if is(length, 1) {
@@ -207,7 +207,7 @@ impl<'a> Digits<'a> {
                 let length = number(length);
                 let outer = &*rest / &length;
                 let inside = std::mem::replace(rest, outer);
-                // The remainder, and not what the quotient leaves, says how large it is at most.
+                // The remainder, rather than the rest of the quotient, has a known upper bound.
                 is_wanted.then(|| inside % length)
             }
             None if is_wanted => {
@@ -224,7 +224,7 @@ impl<'a> Digits<'a> {
     }
 }
 
-/// The coordinates, along each axis, of elements with given numbers in a row-major shape.
+/// Returns the coordinates, along each axis, of elements with given numbers in a row-major shape.
 #[track_caller]
 pub(super) fn coordinates(shape: &[Size], number_of_element: &UInt) -> Vec<UInt> {
     let mut digits = Digits::new(number_of_element, shape.iter().all(|length| length.is_constant()));
@@ -237,7 +237,7 @@ pub(super) fn coordinates(shape: &[Size], number_of_element: &UInt) -> Vec<UInt>
     coordinates
 }
 
-/// The number of an element in a row-major shape, from its coordinates.
+/// Returns the number of an element in a row-major shape, from its coordinates.
 #[track_caller]
 pub(super) fn number_of(shape: &[Size], coordinates: &[UInt]) -> UInt {
     let strides = strides(shape);

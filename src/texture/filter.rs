@@ -1,9 +1,9 @@
 //! Combining the texels around a position.
 //!
-//! Texels are combined dimension by dimension. Values are made by linear interpolations, those of the cubic B-spline by
-//! three of them (Sigg and Hadwiger, “Fast Third-Order Texture Filtering”, GPU Gems 2, 2005): so equal texels give
-//! their value exactly. Derivatives are B-splines of one degree less on the differences of neighbours: of equal texels
-//! they are 0.
+//! Texels are combined dimension by dimension. Values are computed by linear interpolations, those of the cubic
+//! B-spline by three of them (Sigg and Hadwiger, “Fast Third-Order Texture Filtering”, GPU Gems 2, 2005), so equal
+//! texels yield their value exactly. Derivatives are B-splines of one degree less on the differences of neighbours, so
+//! for equal texels they are 0.
 
 use super::place::Place;
 use super::position::Texel;
@@ -11,17 +11,17 @@ use super::{Filter, Wrap};
 use crate::tensor::Tensor;
 use crate::{Array, FloatElement, Mask, Size, UInt};
 
-/// The texels that make the values at some positions, and how.
+/// The texels that contribute to the values at some positions, and their weights.
 pub(super) struct Taps<Q: FloatElement> {
     /// One for each dimension, `x` first.
     places: Vec<Place<Q>>,
-    /// For each dimension and number of derivatives, how texels are weighted.
+    /// For each dimension and number of derivatives, the weights of texels.
     weights: Vec<[Vec<Array<Q>>; 3]>,
     filter: Filter,
 }
 
 impl<Q: FloatElement> Taps<Q> {
-    /// The texels for positions, of which `x` is the first coordinate and the last axis of the shape.
+    /// Creates the texels for positions, of which `x` is the first coordinate and the last axis of the shape.
     #[track_caller]
     pub(super) fn new(at: &[Array<Q>], shape: &[Size], wrap: Wrap, filter: Filter) -> Self {
         let mut places = Vec::with_capacity(at.len());
@@ -34,7 +34,7 @@ impl<Q: FloatElement> Taps<Q> {
         Taps { places, weights, filter }
     }
 
-    /// One channel of all texels around the positions; those along `x` are neighbours.
+    /// Gathers one channel of all texels around the positions; those along `x` are neighbours.
     #[track_caller]
     pub(super) fn read<T: Texel>(&self, texels: &Tensor<T>, channel: usize, mask: Option<&Mask>) -> Vec<Array<Q>> {
         let shape = texels.sizes();
@@ -61,7 +61,7 @@ impl<Q: FloatElement> Taps<Q> {
         values
     }
 
-    /// The texels combined, to a value or to derivatives: so many along each dimension.
+    /// Combines the texels to a value or to derivatives: a number of derivatives along each dimension.
     #[track_caller]
     pub(super) fn combine(&self, texels: &[Array<Q>], orders: &[usize]) -> Array<Q> {
         let mut values = texels.to_vec();
@@ -77,7 +77,7 @@ impl<Q: FloatElement> Taps<Q> {
 }
 
 impl Filter {
-    /// How many texels it combines along a dimension.
+    /// Returns the number of texels that it combines along a dimension.
     fn taps(self) -> usize {
         match self {
             Filter::Nearest => 1,
@@ -86,7 +86,7 @@ impl Filter {
         }
     }
 
-    /// The texels along one dimension, by the weights for a number of derivatives.
+    /// Combines the texels along one dimension, by the weights for a number of derivatives.
     #[track_caller]
     fn combine<Q: FloatElement>(self, t: &[Array<Q>], weights: &[Array<Q>], order: usize) -> Array<Q> {
         match (self, order) {
@@ -114,7 +114,7 @@ fn between<Q: FloatElement>(low: &Array<Q>, high: &Array<Q>, t: &Array<Q>) -> Ar
     (high - low).mul_add(t, low)
 }
 
-/// The weights for a value, its first and its second derivative along one dimension.
+/// Returns the weights for a value, its first and its second derivative along one dimension.
 #[track_caller]
 fn weights_of<Q: FloatElement>(place: &Place<Q>, filter: Filter) -> [Vec<Array<Q>>; 3] {
     let (f, rate) = (&place.fraction, &place.rate);

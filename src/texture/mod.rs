@@ -1,33 +1,32 @@
-//! Textures: values on a regular grid of one to three dimensions, read anywhere between.
+//! Textures: values on a regular grid of one to three dimensions, which can be evaluated at any position.
 //!
-//! The texels lie in a [`Tensor`] whose last axis are the channels; a position is given in fractions of the whole, so
-//! that the texture spans 0 to 1 along each dimension. As everything in the library, a texture is written in the
-//! language itself: its evaluation records operations, fuses with what surrounds it, and works in traced loops and
-//! branches.
+//! The texels are in a [`Tensor`] whose last axis holds the channels. A position is a fraction of the whole, so the
+//! texture spans 0 to 1 along each dimension. Textures are implemented in the language itself: their evaluation records
+//! operations, fuses with the surrounding code, and works in traced loops and branches.
 //!
 //! | part | file |
 //! |---|---|
 //! | textures, their texels, evaluation | this file |
-//! | which texels belong to a position | `place` |
+//! | the texels for a position | `place` |
 //! | combining texels | `filter` |
-//! | what positions and texels are | `position` |
+//! | types of positions and texels | `position` |
 //!
-//! # Where texels lie
+//! # Positions of texels
 //!
 //! Along a dimension of `n` texels, texel `i` covers the positions from `i/n` to `(i+1)/n`, and its centre is at
-//! `(i+½)/n`. [`Filter::Nearest`] gives the texel that covers the position. [`Filter::Linear`] gives the texel's own
-//! value at its centre, and goes straight from there to the next centre. Where `(i+½)/n` has no rounding error, as for
-//! all `n` that are powers of two, the value at the centre is exact; else it is off by the slope times the rounding
-//! error of the position. Equal texels give their value exactly, under every filter.
+//! `(i+½)/n`. [`Filter::Nearest`] returns the texel that covers the position. [`Filter::Linear`] returns the texel's
+//! own value at its centre, and interpolates linearly from there to the next centre. Where `(i+½)/n` has no rounding
+//! error, as for all powers of two `n`, the value at the centre is exact. Otherwise it is off by the slope times the
+//! rounding error of the position. Equal texels yield their value exactly, under every filter.
 //!
-//! What is outside of 0 to 1 is said by [`Wrap`]. Positions there may be of any size: they are brought into the range
+//! [`Wrap`] defines the values outside 0 to 1. Positions there may be of any size: they are brought into the range
 //! before anything is rounded.
 //!
-//! A NaN as a position gives NaN, as does an infinity where the texture repeats or is mirrored; [`Filter::Nearest`]
-//! reads the first texel of the dimension instead. Nothing is ever read outside of the texels.
+//! A NaN position yields NaN, as does an infinity where the texture repeats or is mirrored; [`Filter::Nearest`] reads
+//! the first texel of the dimension instead. Nothing outside the texels is ever read.
 //!
-//! Positions decide the precision: texels are converted to their type, and the result has it. Halves are interpolated
-//! in single precision.
+//! The type of the positions determines the precision: texels are converted to it, and the result has it. Halves are
+//! interpolated in single precision.
 
 use std::panic::Location;
 
@@ -44,7 +43,7 @@ pub use position::{Position, Texel};
 
 use filter::Taps;
 
-/// How the texels around a position make its value.
+/// How the value at a position is computed from the texels around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Traverse)]
 pub enum Filter {
     /// The texel that covers the position.
@@ -52,13 +51,13 @@ pub enum Filter {
     /// Linear interpolation of the 2 nearest texels along each dimension.
     #[default]
     Linear,
-    /// The cubic B-spline whose control points are the texels: of the 4 nearest texels along each dimension. It is
-    /// smooth up to the second derivative and does not go through the texels' values, but through weighted means of
-    /// them and their neighbours (1/6, 4/6, 1/6).
+    /// The cubic B-spline whose control points are the texels: it combines the 4 nearest texels along each dimension.
+    /// It is smooth up to the second derivative. It does not interpolate the texels: at their centres it has weighted
+    /// means of them and their neighbours (1/6, 4/6, 1/6).
     Cubic,
 }
 
-/// What is outside of a texture. For `1 2 3`:
+/// The values outside a texture. For `1 2 3`:
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Traverse)]
 pub enum Wrap {
     /// The texture again: `1 2 3 1 2 3 1 2 3`.
@@ -99,7 +98,7 @@ pub type Texture2<T = f32> = Texture<T, 2>;
 /// Texels in a box: a tensor of shape `[z, y, x, channel]`.
 pub type Texture3<T = f32> = Texture<T, 3>;
 
-/// What is asked of the texels around a position: for each derivative, how often along each dimension.
+/// A request to the texels around a position: the order of each derivative along each dimension.
 struct Question<'a, const D: usize> {
     filter: Filter,
     mask: Option<&'a Mask>,
@@ -107,13 +106,13 @@ struct Question<'a, const D: usize> {
 }
 
 impl<T: Texel, const D: usize> Texture<T, D> {
-    /// The texture of a tensor, whose last axis are the channels; the axes before are the dimensions, `x` last. With
-    /// linear interpolation and its edges continued, unless [`with_filter`](Self::with_filter) and
-    /// [`with_wrap`](Self::with_wrap) say otherwise. Nothing is copied.
+    /// Creates the texture of a tensor. Its last axis holds the channels; the axes before are the dimensions, `x` last.
+    /// The defaults are linear interpolation and continued edges; change them by [`with_filter`](Self::with_filter) and
+    /// [`with_wrap`](Self::with_wrap). Nothing is copied.
     ///
     /// # Panics
     ///
-    /// When the tensor has not one axis more than the texture has dimensions, or no elements.
+    /// When the tensor does not have one axis more than the texture has dimensions, or has no elements.
     #[must_use]
     #[track_caller]
     pub fn new(texels: impl TensorOperand<T>) -> Self {
@@ -123,11 +122,11 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         Texture { texels, filter: Filter::default(), wrap: Wrap::default() }
     }
 
-    /// A texture of zeros, of a shape such as `[y, x]`, with a number of channels.
+    /// Creates a texture of zeros, of a shape such as `[y, x]`, with a number of channels.
     ///
     /// # Panics
     ///
-    /// When the shape has not as many axes as the texture has dimensions, or there are no texels.
+    /// When the numbers of axes and dimensions differ, or there are no texels.
     #[must_use]
     #[track_caller]
     pub fn zeros(shape: [usize; D], channels: usize) -> Self {
@@ -135,51 +134,51 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         Texture::new(Tensor::zeros(shape))
     }
 
-    /// The texture with another filter.
+    /// Returns the texture with another filter.
     #[must_use]
     pub fn with_filter(self, filter: Filter) -> Self {
         Texture { filter, ..self }
     }
 
-    /// The texture with another rule for what is outside.
+    /// Returns the texture with another rule for positions outside it.
     #[must_use]
     pub fn with_wrap(self, wrap: Wrap) -> Self {
         Texture { wrap, ..self }
     }
 
-    /// How texels make a value.
+    /// Returns the filter.
     #[must_use]
     pub fn filter(&self) -> Filter {
         self.filter
     }
 
-    /// What is outside.
+    /// Returns the rule for positions outside.
     #[must_use]
     pub fn wrap(&self) -> Wrap {
         self.wrap
     }
 
-    /// The number of texels along each dimension, `x` last.
+    /// Returns the number of texels along each dimension, `x` last.
     #[must_use]
     #[track_caller]
     pub fn shape(&self) -> &[usize] {
         &self.texels.shape()[..D]
     }
 
-    /// The number of channels.
+    /// Returns the number of channels.
     #[must_use]
     #[track_caller]
     pub fn channels(&self) -> usize {
         self.texels.size(D).get()
     }
 
-    /// The texels, as the texture was made from them.
+    /// Returns the texels, as the texture was made from them.
     #[must_use]
     pub fn tensor(&self) -> &Tensor<T> {
         &self.texels
     }
 
-    /// Replaces the texels, also by more or fewer of them.
+    /// Replaces the texels; their number may change.
     ///
     /// # Panics
     ///
@@ -195,29 +194,29 @@ impl<T: Texel, const D: usize> Texture<T, D> {
     ///
     /// # Panics
     ///
-    /// When there are not as many.
+    /// When the number of elements differs.
     #[track_caller]
     pub fn set_array(&mut self, texels: impl Into<Array<T>>) {
         self.texels = Tensor::from_array(texels, Shape::from(self.texels.sizes()));
     }
 
-    /// The value at each position: one array for each channel. A position is an array for one dimension, a `Vec2` or
-    /// `Vec3` for two or three, or a Rust array of arrays with `x` first.
+    /// Returns the value at each position: one array for each channel. A position is an array for one dimension, a
+    /// `Vec2` or `Vec3` for two or three, or a Rust array of arrays with `x` first.
     #[must_use]
     #[track_caller]
     pub fn eval<P: Position<D>>(&self, position: &P) -> Vec<Array<P::Element>> {
         self.answer(position, &Question { filter: self.filter, mask: None, orders: &[[0; D]] })
     }
 
-    /// As [`eval`](Self::eval) where the mask is true; zero, reading nothing, where it is false.
+    /// Like [`eval`](Self::eval) where the mask is true; zero, without reading, where it is false.
     #[must_use]
     #[track_caller]
     pub fn eval_masked<P: Position<D>>(&self, position: &P, mask: &Mask) -> Vec<Array<P::Element>> {
         self.answer(position, &Question { filter: self.filter, mask: Some(mask), orders: &[[0; D]] })
     }
 
-    /// The texels that linear interpolation combines, by corner and channel: `fetch(p)[corner][channel]`. Bit `k` of a
-    /// corner's number says whether it is the farther one along dimension `k`, of which 0 is `x`.
+    /// Returns the texels that linear interpolation combines, by corner and channel: `fetch(p)[corner][channel]`. Bit
+    /// `k` of a corner's number is set for the farther corner along dimension `k`, where 0 is `x`.
     #[must_use]
     #[track_caller]
     pub fn fetch<P: Position<D>>(&self, position: &P) -> Vec<Vec<Array<P::Element>>> {
@@ -232,8 +231,8 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         self.corners(&at)
     }
 
-    /// How the cubic B-spline of each channel changes with the position, along `x` first: whatever the texture's own
-    /// filter is. It is the exact derivative of the values under [`Filter::Cubic`] with respect to positions.
+    /// Returns the gradient of the cubic B-spline of each channel with respect to the position, along `x` first,
+    /// regardless of the texture's filter. It is the exact derivative of the values under [`Filter::Cubic`].
     #[must_use]
     #[track_caller]
     pub fn eval_cubic_gradient<P: Position<D>>(&self, position: &P) -> Vec<[Array<P::Element>; D]> {
@@ -245,8 +244,8 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         answer.chunks(D).map(grouped).collect()
     }
 
-    /// The second derivatives of the cubic B-spline of each channel: row `i`, column `j` belong to the dimensions `i`
-    /// and `j`, `x` first. See [`eval_cubic_gradient`](Self::eval_cubic_gradient).
+    /// Returns the second derivatives of the cubic B-spline of each channel: row `i`, column `j` belong to the
+    /// dimensions `i` and `j`, `x` first. See [`eval_cubic_gradient`](Self::eval_cubic_gradient).
     #[must_use]
     #[track_caller]
     pub fn eval_cubic_hessian<P: Position<D>>(&self, position: &P) -> Vec<[[Array<P::Element>; D]; D]> {
@@ -261,7 +260,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         answer.chunks(D * D).map(|matrix| std::array::from_fn(|row| grouped(&matrix[row * D..][..D]))).collect()
     }
 
-    /// What is asked, channel by channel.
+    /// Returns the requested values, channel by channel.
     #[track_caller]
     fn answer<P: Position<D>>(&self, position: &P, question: &Question<'_, D>) -> Vec<Array<P::Element>> {
         let at = position.coordinates();
@@ -299,7 +298,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
     }
 }
 
-/// Refuses a shape that no texture of `D` dimensions has.
+/// Panics for a shape that no texture of `D` dimensions has.
 #[track_caller]
 fn check_texels<const D: usize>(shape: &[Size]) {
     let hint = match shape.len() {
@@ -330,7 +329,7 @@ fn casts<Q: FloatElement, R: FloatElement>(arrays: &[Array<Q>]) -> Vec<Array<R>>
     results
 }
 
-/// As many arrays as are asked for.
+/// Returns the requested number of arrays.
 fn grouped<Q: FloatElement, const N: usize>(arrays: &[Array<Q>]) -> [Array<Q>; N] {
     std::array::from_fn(|index| arrays[index].clone())
 }

@@ -1,16 +1,16 @@
-//! Which texels belong to a position, along one dimension.
+//! The texels for a position, along one dimension.
 
 use super::{Filter, Wrap};
 use crate::{Array, FloatElement, Int, Size, UInt};
 
-/// The texels along one dimension that make the value at a position.
+/// The texels along one dimension that contribute to the value at a position.
 pub(super) struct Place<Q: FloatElement> {
     /// Their numbers.
     pub(super) texels: Vec<UInt>,
-    /// How far the position lies from the centre of the texel before it to that of the next one: 0 to 1.
+    /// The relative position between the centre of the texel before it and that of the next one: 0 to 1.
     pub(super) fraction: Array<Q>,
-    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where
-    /// the texture is mirrored.
+    /// The derivative of positions along texels with respect to the given positions: the number of texels, negated
+    /// where the texture is mirrored.
     pub(super) rate: Array<Q>,
 }
 
@@ -25,12 +25,12 @@ impl<Q: FloatElement> Place<Q> {
         }
         let mut at = inside.mul_add(count, Q::from_f64(-0.5));
         if wrap == Wrap::Clamp {
-            // Farther outside, every filter sees one texel only.
+            // Farther outside, every filter reads only one texel.
             at = at.clamp(Q::from_f64(-3.0), Array::<Q>::from(length + 1));
         }
         let before = at.floor();
         let fraction = at - &before;
-        // Where floats cannot distinguish texels, the position may have been rounded to one behind the last.
+        // Where floats cannot distinguish texels, the position may have been rounded to one after the last.
         let before = before.cast::<i32>().min(Int::from(length + 1));
         let neighbours = if filter == Filter::Linear { 0..2 } else { -1..3 };
         let mut texels = Vec::with_capacity(neighbours.len());
@@ -41,8 +41,8 @@ impl<Q: FloatElement> Place<Q> {
     }
 }
 
-/// A position brought into 0 to 1 where the texture continues, before anything is rounded; and the rate of positions
-/// along texels.
+/// Returns a position brought into 0 to 1 where the texture continues, before anything is rounded, and the derivative
+/// of positions along texels.
 #[track_caller]
 fn folded<Q: FloatElement>(position: &Array<Q>, count: &Array<Q>, wrap: Wrap) -> (Array<Q>, Array<Q>) {
     match wrap {
@@ -58,7 +58,7 @@ fn folded<Q: FloatElement>(position: &Array<Q>, count: &Array<Q>, wrap: Wrap) ->
     }
 }
 
-/// The texel with a number that lies at most three outside.
+/// Returns the texel with a number that is at most three outside.
 #[track_caller]
 fn wrapped(number: &Int, length: Size, wrap: Wrap) -> UInt {
     if length == 1 {

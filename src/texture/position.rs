@@ -1,4 +1,4 @@
-//! Positions in textures, and what texels can be.
+//! The types of positions and texels.
 
 use half::{bf16, f16};
 
@@ -11,10 +11,10 @@ use crate::{Array, FloatElement, Number};
     label = "expected an array for one dimension, a `Vec2` or `Vec3` for two or three, of floats"
 )]
 pub trait Position<const D: usize> {
-    /// What coordinates are made of: it decides the precision of the result.
+    /// The type of the coordinates, which determines the precision of the result.
     type Element: FloatElement;
 
-    /// The coordinates, `x` first.
+    /// Returns the coordinates, `x` first.
     fn coordinates(&self) -> [Array<Self::Element>; D];
 }
 
@@ -50,15 +50,15 @@ impl<Q: FloatElement, const D: usize> Position<D> for [Array<Q>; D] {
     }
 }
 
-/// What texels are made of: floats, or `u8` and `u16`, whose largest number represents 1, as in pictures. Colours are
-/// taken as they are stored: what is stored nonlinearly (sRGB) must be decoded first to be interpolated rightly.
+/// The types of texels: floats, or `u8` and `u16`, whose largest number represents 1, as in pictures. Colours are used
+/// as stored: nonlinear ones (sRGB) must be decoded first to be interpolated correctly.
 #[diagnostic::on_unimplemented(
     message = "textures do not hold `{Self}`",
     label = "texels are floats, or `u8` or `u16` that represent 0 to 1",
     note = "convert the tensor with `.cast::<f32>()`"
 )]
 pub trait Texel: Number {
-    /// The texel that represents 1.
+    /// The texel value that represents 1.
     #[doc(hidden)]
     const WHOLE: f64;
 }
@@ -80,7 +80,7 @@ texels! {
     f64 1.0;
 }
 
-/// What a combination of texels represents.
+/// Returns the value that a combination of texels represents.
 #[track_caller]
 pub(super) fn unscaled<T: Texel, Q: FloatElement>(value: Array<Q>) -> Array<Q> {
     if T::WHOLE == 1.0 { value } else { value / Q::from_f64(T::WHOLE) }

@@ -34,23 +34,23 @@ functions! {
 }
 
 impl<T: Integer> Array<T> {
-    /// The upper half of the product of twice the width.
+    /// Returns the upper half of the product, which has twice the width.
     #[must_use]
     #[track_caller]
     pub fn mul_hi(&self, other: impl Operand<T>) -> Self {
         self.binary(BinaryOp::MulHi, &other.into_array())
     }
 
-    /// The bits moved to the left, those that leave coming back on the right. The count is taken modulo the number of
-    /// bits.
+    /// Rotates the bits to the left: bits shifted out come back in on the right. The count is taken modulo the number
+    /// of bits.
     #[must_use]
     #[track_caller]
     pub fn rotate_left(&self, count: impl Operand<T>) -> Self {
         self.rotate(count.into_array().var(), BinaryOp::Shl, BinaryOp::Shr)
     }
 
-    /// The bits moved to the right, those that leave coming back on the left. The count is taken modulo the number of
-    /// bits.
+    /// Rotates the bits to the right: bits shifted out come back in on the left. The count is taken modulo the number
+    /// of bits.
     #[must_use]
     #[track_caller]
     pub fn rotate_right(&self, count: impl Operand<T>) -> Self {
@@ -59,7 +59,7 @@ impl<T: Integer> Array<T> {
 
     #[track_caller]
     fn rotate(&self, count: &Var, there: BinaryOp, back: BinaryOp) -> Self {
-        // Unsigned, so that the right shift brings zeros.
+        // Unsigned, so that the right shift inserts zeros.
         let ty = unsigned(T::TYPE);
         let (value, count) = (record::bitcast(ty, &self.var), record::bitcast(ty, count));
         let mask = record::literal(ty, u64::from(ty.bits() - 1), 1);
@@ -70,7 +70,7 @@ impl<T: Integer> Array<T> {
         Array::from_var(record::bitcast(T::TYPE, &record::binary(BinaryOp::Or, &moved, &returned)))
     }
 
-    /// The quotient whose remainder is not negative. Divisions by zero and overflow as with `/`.
+    /// Returns the quotient whose remainder is not negative. Division by zero and overflow behave as with `/`.
     #[must_use]
     #[track_caller]
     pub fn div_euclid(&self, divisor: impl Operand<T>) -> Self {
@@ -84,7 +84,8 @@ impl<T: Integer> Array<T> {
         is_negative.select(correction, quotient)
     }
 
-    /// The remainder that is not negative, of a division by the divisor's magnitude; by zero it is the value itself.
+    /// Returns the remainder of a division by the divisor's magnitude, which is never negative. The remainder by zero
+    /// is the value itself.
     #[must_use]
     #[track_caller]
     pub fn rem_euclid(&self, divisor: impl Operand<T>) -> Self {
@@ -97,7 +98,7 @@ impl<T: Integer> Array<T> {
     }
 }
 
-/// The unsigned integer type of the same size.
+/// Returns the unsigned integer type of the same size.
 pub(super) const fn unsigned(ty: Type) -> Type {
     match ty.size_bytes() {
         1 => Type::U8,

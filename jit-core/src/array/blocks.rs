@@ -1,4 +1,4 @@
-//! Reductions of blocks: consecutive elements, a number of them at a time, become one.
+//! Block reductions: every block of consecutive elements is reduced to one.
 
 use std::panic::Location;
 
@@ -11,12 +11,12 @@ use crate::size::Size;
 use crate::trace::blocks;
 
 impl<T: Element> Array<T> {
-    /// The reduction of each block of so many consecutive elements; the last block has those that are left. As wide as
-    /// there are blocks, none for no elements. Stays lazy, and what the elements are computed from is part of the same
-    /// kernel.
+    /// Reduces each block of `elements` consecutive elements; the last block may be shorter. The result has one element
+    /// per block, and none for an empty array. Stays lazy: the expression that computes the elements is fused into the
+    /// same kernel.
     ///
-    /// Blocks of one element are the array itself, one that is longer than the array is the reduction of all.
-    /// Integers wrap. Sums and products of halves are made in single precision and rounded once.
+    /// Blocks of one element return the array itself; a block longer than the array reduces all of it. Integers wrap.
+    /// Sums and products of halves are computed in single precision and rounded once.
     ///
     /// Sums and products of floats have the same bits on every device, for any number of threads and any vector width:
     /// blocks of at most 32 elements are combined in ascending order, starting from the identity (so that a sum of
@@ -51,7 +51,7 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of each block of so many consecutive elements; see [`Array::block_reduce`].
+    /// Returns the sum of each block of so many consecutive elements; see [`Array::block_reduce`].
     ///
     /// ```
     /// # use jit_core as jit;

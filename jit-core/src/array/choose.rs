@@ -5,20 +5,20 @@ use half::{bf16, f16};
 use super::{Array, Element, FloatElement, Integer, Mask, Operand, Promote, Promoted};
 use crate::trace::record;
 
-/// Two values that a mask chooses from, arrays or numbers; they meet in the element type `R`.
+/// Two values that a mask selects from, arrays or numbers; `R` is their common element type.
 #[diagnostic::on_unimplemented(
     message = "a mask cannot choose between `{Self}` and `{B}`, giving an array of `{R}`",
     label = "expected arrays or numbers whose types meet in `{R}`",
     note = "convert one of them with `.cast()`"
 )]
 pub trait Choice<B, R: Element> {
-    /// Both as arrays of the type in which they meet.
+    /// Returns both as arrays of the common type.
     #[doc(hidden)]
     #[track_caller]
     fn both(self, other: B) -> (Array<R>, Array<R>);
 }
 
-/// Kinds of values that meet, and in which type.
+/// Kinds of operands, with the common type of each pair.
 macro_rules! choices {
     ($([$($generics:tt)*] $a:ty, $b:ty => $result:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -96,9 +96,9 @@ choices! { numbers
 }
 
 impl Mask {
-    /// The one where the mask is true, the other where it is false. Values of two types meet in the one that they
-    /// [promote](super::promote) to. Two literals give `f64`, if nothing else names a type: write
-    /// `let x: Float = mask.select(1.0, 0.0);` for `f32`.
+    /// Selects the first value where the mask is true, the second where it is false. Values of two types are converted
+    /// to the type that they [promote](super::promote) to. Two literals yield `f64` unless something else fixes the
+    /// type: write `let x: Float = mask.select(1.0, 0.0);` for `f32`.
     #[must_use]
     #[track_caller]
     pub fn select<A: Choice<B, R>, B, R: Element>(&self, if_true: A, if_false: B) -> Array<R> {
@@ -107,8 +107,8 @@ impl Mask {
     }
 }
 
-/// The one where the mask is true, the other where it is false. Values of two types meet in the one that they
-/// [promote](super::promote) to.
+/// Selects the first value where the mask is true, the second where it is false. Values of two types are converted to
+/// the type that they [promote](super::promote) to.
 #[must_use]
 #[track_caller]
 pub fn select<A: Choice<B, R>, B, R: Element>(mask: &Mask, if_true: A, if_false: B) -> Array<R> {

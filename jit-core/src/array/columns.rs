@@ -4,17 +4,18 @@ use std::fmt;
 
 /// Lines end before this column.
 const LINE_WIDTH: usize = 75;
-/// What represents elements that are left out.
+/// Printed in place of elements that are left out.
 const OMITTED: &str = "…";
 
-/// The text of an element, and how much of it is before the point of its column.
+/// The text of an element, and how much of it precedes the decimal point of its column.
 pub(super) struct Cell {
     text: String,
     before_point: usize,
 }
 
 impl Cell {
-    /// An element. Floats are aligned by their points, all else by the last character.
+    /// Creates the cell of an element. Floats are aligned by their decimal points, everything else by the last
+    /// character.
     pub(super) fn new(text: String, is_float: bool) -> Self {
         let point = text.find(['.', 'e']).filter(|_| is_float);
         let before_point = point.unwrap_or(text.len());
@@ -29,9 +30,9 @@ impl Cell {
 /// Elements in the nested rows of their shape.
 pub(super) struct Rows<'a> {
     cells: std::vec::IntoIter<Cell>,
-    /// What is shown along each axis; `None` where elements are left out.
+    /// The positions shown along each axis; `None` where elements are left out.
     axes: &'a [Vec<Option<usize>>],
-    /// The widths before and after the point, unless all is in one line.
+    /// The widths before and after the point; `None` if everything fits in one line.
     columns: Option<(usize, usize)>,
 }
 
@@ -60,7 +61,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Rows below one another; those of outer axes with empty lines between them.
+    /// Writes rows below one another, with empty lines between those of outer axes.
     fn write_rows(&mut self, f: &mut fmt::Formatter<'_>, axis: usize, rest: usize) -> fmt::Result {
         f.write_str("[")?;
         let axes = self.axes;
@@ -76,14 +77,14 @@ impl<'a> Rows<'a> {
         f.write_str("]")
     }
 
-    /// One row, of as many lines as it needs.
+    /// Writes one row, on as many lines as it needs.
     fn write_row(&mut self, f: &mut fmt::Formatter<'_>, axis: usize) -> fmt::Result {
         f.write_str("[")?;
         let axes = self.axes;
         let mut column = axis + 1;
         for (number, shown) in axes[axis].iter().enumerate() {
             let width = self.next_width(shown.is_some());
-            // A separator before, and brackets or a comma behind.
+            // A separator before it, and brackets or a comma after it.
             let separator = if number == 0 { 0 } else { 2 };
             if column + separator + width + self.axes.len() > LINE_WIDTH && number > 0 {
                 write!(f, ",\n{:indent$}", "", indent = axis + 1)?;
@@ -101,7 +102,7 @@ impl<'a> Rows<'a> {
         f.write_str("]")
     }
 
-    /// How wide the next thing in a row is.
+    /// Returns the width of the next item in a row.
     fn next_width(&self, is_cell: bool) -> usize {
         match (is_cell, self.columns) {
             (false, _) => 1,

@@ -1,6 +1,6 @@
-//! What `#[jit]` makes of the comparison operators: traits like Rust's, whose result may be a mask.
+//! The comparison operators of `#[jit]` functions: traits like Rust's, whose result may be a mask.
 //!
-//! They are here because every element type is compared with its arrays, also where a program is generic over it.
+//! They are defined here because every element type is compared with its arrays, also in generic code.
 
 /// Types that `==` and `!=` compare in a `#[jit]` function.
 #[diagnostic::on_unimplemented(

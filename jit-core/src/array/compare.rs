@@ -5,7 +5,7 @@ use jit_runtime::ir::CompareOp;
 use super::{Array, Element, FloatElement, Integer, Mask, Number, Operand, Promote, Promoted};
 use crate::size::Size;
 
-/// What an array of `T` is compared with: an array of a type that has a common type with it, or a number.
+/// The operand that an array of `T` is compared with: an array whose type has a common type with `T`, or a number.
 #[diagnostic::on_unimplemented(
     message = "an array of `{T}` cannot be compared with `{Self}`",
     label = "expected an array or a number of a type that has a common one with `{T}`",
@@ -40,7 +40,7 @@ fn mixed<A: Element + Promote<B>, B: Element>(op: CompareOp, a: &Array<A>, b: &A
     a.promoted::<Promoted<A, B>>().compare(op, &b.promoted())
 }
 
-/// A number beside an array, and the type in which they are compared.
+/// A number compared with an array, and the type in which they are compared.
 macro_rules! numbers {
     ($([$($generics:tt)*] $number:ty, $element:ty => $ty:ty;)*) => {$(
         impl<$($generics)*> Comparand<$element> for $number {
@@ -81,16 +81,16 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// Where this is less; false for NaN.
+    /// True where `self` is less; false for NaN.
     lt Lt;
-    /// Where this is less or equal; false for NaN.
+    /// True where `self` is less or equal; false for NaN.
     le Le;
-    /// Where this is greater; false for NaN.
+    /// True where `self` is greater; false for NaN.
     gt Gt;
-    /// Where this is greater or equal; false for NaN.
+    /// True where `self` is greater or equal; false for NaN.
     ge Ge;
-    /// Where both are equal; false for NaN.
+    /// True where both are equal; false for NaN.
     eq Eq;
-    /// Where they differ; true for NaN.
+    /// True where they differ; true for NaN.
     ne Ne;
 }

@@ -1,6 +1,6 @@
-//! The lanes where a mask is true: their positions, and what other arrays hold there.
+//! The lanes where a mask is true: their positions, and the elements of other arrays there.
 //!
-//! How many there are is known only when the mask was computed, so these operations evaluate it.
+//! The number of these lanes is known only after the mask has been computed, so these operations evaluate it.
 
 use std::panic::Location;
 
@@ -15,8 +15,9 @@ use crate::trace::{gather, native, record};
 use crate::{misuse, schedule};
 
 impl Mask {
-    /// The positions of the lanes that are true, in ascending order. The result is as wide as there are such lanes, so
-    /// the mask is evaluated and counted, and waited for; the positions themselves may be written later.
+    /// Returns the positions of the true lanes, in ascending order. The result is as wide as there are such lanes.
+    /// Therefore the mask is evaluated and counted, and the call waits for the count; the positions themselves may be
+    /// written later.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -32,7 +33,7 @@ impl Mask {
     ///
     /// # Panics
     ///
-    /// When the evaluation fails ([`Mask::try_compress`] gives the error instead), or on the state of a traced loop.
+    /// When the evaluation fails ([`Mask::try_compress`] returns the error instead), or on the state of a traced loop.
     #[must_use]
     #[track_caller]
     #[doc(alias = "nonzero")]
@@ -43,7 +44,7 @@ impl Mask {
         }
     }
 
-    /// As [`Mask::compress`], with the error of an evaluation that fails.
+    /// Like [`Mask::compress`], but returns the error if the evaluation fails.
     ///
     /// # Errors
     ///
@@ -77,10 +78,10 @@ impl Mask {
 }
 
 impl<T: Element> Array<T> {
-    /// The elements in the lanes where a mask is true, in their order. The mask is evaluated and counted, as by
+    /// Returns the elements in the lanes where a mask is true, in their order. The mask is evaluated and counted, as by
     /// [`Mask::compress`]; the elements stay lazy. An array or a mask of width 1 is repeated.
     ///
-    /// To take several arrays at the same mask, call [`Mask::compress`] once and [`Array::gather`] for each, or
+    /// To apply the same mask to several arrays, call [`Mask::compress`] once and [`Array::gather`] for each, or
     /// [`crate::array::trees::filter`].
     ///
     /// ```
@@ -103,7 +104,7 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// A mask that is as wide as a value, if it has width 1.
+/// Returns the mask, widened to the width of a value if it has width 1.
 #[track_caller]
 pub(crate) fn as_wide(mask: &Mask, value: &Var) -> Mask {
     let width = record::common_width([Some(value), Some(mask.var()), None]);

@@ -1,6 +1,6 @@
-//! Between arrays and what the host has: bytes, slices, vectors, iterators.
+//! Conversions between arrays and host data: bytes, slices, vectors, iterators.
 //!
-//! Memory of other plain types, such as structs of floats, goes through bytes and the crate `bytemuck`, see
+//! Memory of other plain types, such as structs of floats, is converted through bytes with the crate `bytemuck`; see
 //! [`Array::from_bytes`] and [`Array::view`].
 
 use std::panic::Location;
@@ -15,7 +15,8 @@ use crate::schedule::read::read_for_host;
 use crate::trace::record;
 
 impl<T: Element> Array<T> {
-    /// Elements from their bytes, in the byte order of this machine. For `bool` a byte is false if it is zero.
+    /// Creates an array from the bytes of its elements, in the byte order of this machine. For `bool` a byte is false
+    /// if it is zero.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -29,7 +30,7 @@ impl<T: Element> Array<T> {
     ///
     /// # Errors
     ///
-    /// When the bytes end within an element, or there is no memory for them.
+    /// When the bytes end within an element, or memory cannot be allocated.
     #[track_caller]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let site = Location::caller();
@@ -50,8 +51,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_var(record::data(T::TYPE, count, buffer.map_err(|error| error.at(site))?)))
     }
 
-    /// The bytes of the elements, in the byte order of this machine. Evaluates the array if that has not been done, and
-    /// waits for it. [`Array::view`] gives them without a copy.
+    /// Returns the bytes of the elements, in the byte order of this machine. Evaluates the array if that has not been
+    /// done, and waits for it. [`Array::view`] returns them without a copy.
     ///
     /// # Errors
     ///
@@ -61,8 +62,8 @@ impl<T: Element> Array<T> {
         copied_list(T::as_bytes(&self.to_vec()?))
     }
 
-    /// Copies the elements into a slice that is as long as the array is wide. Evaluates the array if that has not been
-    /// done, and waits for it.
+    /// Copies the elements into a slice whose length is the width of the array. Evaluates the array if that has not
+    /// been done, and waits for it.
     ///
     /// # Errors
     ///

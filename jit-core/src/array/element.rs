@@ -1,4 +1,4 @@
-//! Element types of arrays, and what each can do.
+//! Element types of arrays, and the operations of each.
 
 use std::fmt::{Debug, Display};
 
@@ -14,7 +14,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that arrays hold: `bool`, the integers of 8 to 64 bits, [`struct@f16`], [`struct@bf16`], `f32` and `f64`.
+/// A type that arrays can hold: `bool`, the integers of 8 to 64 bits, [`struct@f16`], [`struct@bf16`], `f32` and `f64`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element type of arrays",
     label = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`"
@@ -37,27 +37,27 @@ pub trait Element:
     + Order<Array<Self>, Output = Mask>
     + for<'a> Order<&'a Array<Self>, Output = Mask>
 {
-    /// The type, as the machine names it.
+    /// The corresponding type of the kernel IR.
     const TYPE: Type;
 
-    /// The value in the low bits of a carrier.
+    /// Returns the value in the low bits of a `u64`.
     fn to_bits(self) -> u64;
 
-    /// The value whose bits these are.
+    /// Returns the value with these bits.
     fn from_bits(bits: u64) -> Self;
 
-    /// The memory of values.
+    /// Returns the memory of values as bytes.
     fn as_bytes(values: &[Self]) -> &[u8];
 
-    /// Aligned memory as values; none for `bool`, which not every byte is.
+    /// Returns aligned memory as values; `None` for `bool`, since not every byte is a valid one.
     #[doc(hidden)]
     fn in_place(bytes: &[u8]) -> Option<&[Self]>;
 
-    /// Values whose memory a function writes.
+    /// Returns values whose memory the function fills.
     fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error>;
 }
 
-/// An element that can be added and multiplied: everything but `bool`.
+/// An element that can be added and multiplied: every type but `bool`.
 #[diagnostic::on_unimplemented(message = "arrays of `{Self}` have no arithmetic")]
 pub trait Number: Element {
     /// The type of [`Array::true_div`](super::Array::true_div): `f32` for integers, itself for floats.
@@ -77,7 +77,7 @@ pub trait Signed: Number {}
     note = "convert with `.cast::<f32>()`"
 )]
 pub trait FloatElement: Signed {
-    /// The nearest value to a number.
+    /// Returns the value nearest to a number.
     fn from_f64(value: f64) -> Self;
 }
 
@@ -217,7 +217,7 @@ impl FloatElement for f32 {
         if f64::from(near).to_bits() == value.to_bits() {
             return near;
         }
-        // The thread may round otherwise than literals are.
+        // The thread may use another rounding mode than literals.
         f32::from_bits(scalar::cast(Type::F64, Type::F32, value.to_bits()) as u32)
     }
 }

@@ -1,7 +1,7 @@
 //! Enums whose variant differs by lane.
 //!
-//! A [`Traced`] value is the number of each lane's variant and the fields of all variants, a structure of arrays.
-//! `#[derive(TracedEnum)]` says how the user's enum maps to it; `#[traced] match` chooses by it
+//! A [`Traced`] value consists of the number of each lane's variant and the fields of all variants, as a structure of
+//! arrays. `#[derive(TracedEnum)]` generates the mapping of the user's enum to it. `#[traced] match` dispatches on it
 //! (`control/variants.rs`).
 
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::traverse::{Traverse, Visitor, VisitorMut, zero_like};
 
 /// An enum whose variant can differ by lane. It is derived: `#[derive(TracedEnum)]`.
 ///
-/// Variants are counted from 0 in their order.
+/// Variants are numbered from 0 in declaration order.
 #[diagnostic::on_unimplemented(
     message = "derive `TracedEnum` for `{Self}`",
     label = "the variant of this type cannot differ by lane",
@@ -29,24 +29,24 @@ pub trait TracedEnum: Sized {
     type Fields;
     /// The names of the variants.
     const VARIANTS: &'static [&'static str];
-    /// The number of the variant, and the fields of all variants: zeros in those of the others.
+    /// Returns the number of the variant, and the fields of all variants; those of other variants are zero.
     #[doc(hidden)]
     fn __jit_parts(&self) -> (u32, Self::Fields);
-    /// A value of a variant.
+    /// Returns the value of a variant.
     #[doc(hidden)]
     fn __jit_variant(variant: u32, fields: &Self::Fields) -> Self;
-    /// The fields, once more.
+    /// Returns a clone of the fields.
     #[doc(hidden)]
     fn __jit_clone_arg(fields: &Self::Fields) -> Self::Fields;
-    /// Shows all fields.
+    /// Passes all fields to a visitor.
     #[doc(hidden)]
     fn __jit_show(fields: &Self::Fields, visitor: &mut Visitor<'_>);
-    /// Lends all fields.
+    /// Passes all fields to a mutable visitor.
     #[doc(hidden)]
     fn __jit_lend(fields: &mut Self::Fields, visitor: &mut VisitorMut<'_>);
 }
 
-/// Types of the fields of a [`TracedEnum`].
+/// The types that fields of a [`TracedEnum`] may have.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of an enum whose variant differs by lane",
@@ -55,15 +55,15 @@ pub trait TracedEnum: Sized {
             those that it is not: arrays are, and tuples and structures of them"
 )]
 pub trait VariantField: Sized {
-    /// Zeros.
+    /// Returns zeros.
     #[must_use]
     fn zero() -> Self;
-    /// The field, once more.
+    /// Returns a clone of the field.
     #[must_use]
     fn again(&self) -> Self;
-    /// Shows it.
+    /// Passes the field to a visitor.
     fn show(&self, visitor: &mut Visitor<'_>);
-    /// Lends it.
+    /// Passes the field to a mutable visitor.
     fn lend(&mut self, visitor: &mut VisitorMut<'_>);
 }
 
@@ -87,13 +87,13 @@ impl<T: Traverse + Clone + Default> VariantField for T {
     }
 }
 
-/// In each lane, a value of an enum: the lanes have variants of their own.
+/// An enum value per lane: each lane has its own variant.
 ///
-/// It is made from a value of the enum, then the same variant in all lanes, or from one for each lane by
-/// [`collect`](Iterator::collect). In `#[jit]` functions `#[traced] match` chooses by it, and it can be assigned in
-/// traced branches and loops. It is an array for the variant and arrays for the fields of all variants, so everything
-/// that works on values made of arrays works on it: [`trees::select`], [`trees::gather`], [`eval`](crate::eval). Fields
-/// of variants that a lane is not have any value.
+/// It is made from one value of the enum, which gives all lanes the same variant, or from one value per lane by
+/// [`collect`](Iterator::collect). In `#[jit]` functions `#[traced] match` dispatches on it, and it can be assigned in
+/// traced branches and loops. It consists of an array for the variant and arrays for the fields of all variants. Every
+/// function on values made of arrays accepts it: [`trees::select`], [`trees::gather`], [`eval`](crate::eval). In each
+/// lane, the fields of the other variants have unspecified values.
 ///
 /// ```
 /// # extern crate jit_core as jit;
@@ -137,32 +137,32 @@ pub struct Traced<E: TracedEnum> {
 }
 
 impl<E: TracedEnum> Traced<E> {
-    /// The number of each lane's variant, counted from 0 in their order.
+    /// Returns the number of each lane's variant, counted from 0 in declaration order.
     #[must_use]
     pub fn variant(&self) -> UInt {
         self.variant.clone()
     }
 
-    /// The lanes of a variant, by its number.
+    /// Returns the mask of the lanes that have a variant, by its number.
     #[must_use]
     #[track_caller]
     pub(crate) fn is_variant(&self, variant: u32) -> Mask {
         self.variant.eq(variant)
     }
 
-    /// The value that the lanes of a variant have.
+    /// Returns the value that the lanes of a variant have.
     pub(crate) fn value(&self, variant: u32) -> E {
         E::__jit_variant(variant, &self.fields)
     }
 
-    /// The values at some positions, as [`trees::gather`].
+    /// Returns the values at some positions, like [`trees::gather`].
     #[must_use]
     #[track_caller]
     pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
         trees::gather(self, index)
     }
 
-    /// As [`Traced::gather`] where the mask is true; the first variant, with zeros, where it is false.
+    /// Like [`Traced::gather`] where the mask is true; the first variant, with zeros, where it is false.
     #[must_use]
     #[track_caller]
     pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
@@ -177,7 +177,7 @@ impl<E: TracedEnum> Clone for Traced<E> {
 }
 
 impl<E: TracedEnum> From<&E> for Traced<E> {
-    /// The same variant in all lanes.
+    /// Creates a value with the same variant in all lanes.
     #[track_caller]
     fn from(value: &E) -> Self {
         let (variant, fields) = value.__jit_parts();
@@ -186,7 +186,7 @@ impl<E: TracedEnum> From<&E> for Traced<E> {
 }
 
 impl<E: TracedEnum> From<E> for Traced<E> {
-    /// The same variant in all lanes.
+    /// Creates a value with the same variant in all lanes.
     #[track_caller]
     fn from(value: E) -> Self {
         Traced::from(&value)
@@ -194,12 +194,12 @@ impl<E: TracedEnum> From<E> for Traced<E> {
 }
 
 impl<E: TracedEnum> FromIterator<E> for Traced<E> {
-    /// One lane for each value, or as many as its arrays are wide. What is not known is evaluated.
+    /// Creates one lane for each value, or as many as its arrays are wide. Values that are not known yet are evaluated.
     ///
     /// # Panics
     ///
-    /// When there is no value, values hold arrays of two widths or differ in something that the host decides, or the
-    /// evaluation fails.
+    /// When there is no value, when values hold arrays of two widths or differ in a host value, or when the evaluation
+    /// fails.
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = E>>(values: I) -> Self {
         let site = Location::caller();
@@ -235,7 +235,7 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
     }
 }
 
-/// The arrays of one value, as wide as the widest.
+/// Returns the arrays of one value, repeated to the width of the widest.
 fn as_lanes(arrays: &[Var], site: &'static Location<'static>) -> Vec<Var> {
     let width_of = |var: &Var| var.width().get();
     let width = arrays.iter().map(width_of).find(|&width| width != 1).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! Element-wise helpers that are made of other operations.
+//! Element-wise helpers that are composed of other operations.
 
 use jit_runtime::ir::{BinaryOp, Type};
 
@@ -8,22 +8,22 @@ use super::{Array, FloatElement, Integer, Mask, Number, Operand, Signed};
 use crate::trace::record;
 
 impl<T: Number> Array<T> {
-    /// The quotient as a float: integers are converted to `f32` first, floats keep their type.
+    /// Returns the quotient as a float: integers are converted to `f32` first, floats keep their type.
     #[must_use]
     #[track_caller]
     pub fn true_div(&self, divisor: impl Operand<T>) -> Array<T::Quotient> {
         self.cast::<T::Quotient>().binary(BinaryOp::Div, &divisor.into_array().cast())
     }
 
-    /// The product with itself.
+    /// Returns the square.
     #[must_use]
     #[track_caller]
     pub fn square(&self) -> Self {
         self * self
     }
 
-    /// The distance of two values, `|a - b|`. For integers it is exact as an unsigned number: the distance of two
-    /// signed integers that are farther apart than their type can say wraps, as `a.abs_diff(b) as T` does in Rust.
+    /// Returns the distance of two values, `|a - b|`. For integers it is exact as an unsigned number. The distance of
+    /// two signed integers that exceeds their type wraps, as `a.abs_diff(b) as T` does in Rust.
     #[must_use]
     #[track_caller]
     pub fn abs_diff(&self, other: impl Operand<T>) -> Self {
@@ -34,7 +34,7 @@ impl<T: Number> Array<T> {
         self.max(&other) - self.min(&other)
     }
 
-    /// 0 where the value is below an edge, 1 elsewhere; 0 for NaN.
+    /// Returns 0 where the value is below an edge, 1 elsewhere; 0 for NaN.
     #[must_use]
     #[track_caller]
     pub fn step(&self, edge: impl Operand<T>) -> Self {
@@ -43,8 +43,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Signed> Array<T> {
-    /// The value with its sign changed where the other is negative (by its sign bit, for floats; NaN counts as
-    /// positive).
+    /// Returns the value, negated where the other is negative (by its sign bit, for floats; NaN counts as positive).
     #[must_use]
     #[track_caller]
     pub fn mul_sign(&self, sign: impl Operand<T>) -> Self {
@@ -63,50 +62,50 @@ impl<T: Signed> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// Where the value is NaN.
+    /// True where the value is NaN.
     #[must_use]
     #[track_caller]
     pub fn is_nan(&self) -> Mask {
         self.ne(self)
     }
 
-    /// Where the value is plus or minus infinity.
+    /// True where the value is plus or minus infinity.
     #[must_use]
     #[track_caller]
     pub fn is_infinite(&self) -> Mask {
         self.abs().eq(T::from_f64(f64::INFINITY))
     }
 
-    /// Where the value is neither infinite nor NaN.
+    /// True where the value is neither infinite nor NaN.
     #[must_use]
     #[track_caller]
     pub fn is_finite(&self) -> Mask {
         self.abs().lt(T::from_f64(f64::INFINITY))
     }
 
-    /// Where the sign bit is set: also for `-0.0`, and for no NaN.
+    /// True where the sign bit is set: also for `-0.0`; false for every NaN.
     #[must_use]
     #[track_caller]
     pub fn is_sign_negative(&self) -> Mask {
         self.sign_bit()
     }
 
-    /// Where the sign bit is clear: also for `+0.0`, and for every NaN.
+    /// True where the sign bit is clear: also for `+0.0`, and for every NaN.
     #[must_use]
     #[track_caller]
     pub fn is_sign_positive(&self) -> Mask {
         !self.sign_bit()
     }
 
-    /// The part after the point, with the value's sign: `x - x.trunc()`. NaN for infinities.
+    /// Returns the fractional part, with the value's sign: `x - x.trunc()`. NaN for infinities.
     #[must_use]
     #[track_caller]
     pub fn fract(&self) -> Self {
         self - self.trunc()
     }
 
-    /// Linear interpolation: `self` at 0, `end` at 1, exactly; `(end - self) * t + self`, rounded once after the
-    /// difference, in between.
+    /// Linear interpolation. Returns exactly `self` at 0 and `end` at 1; in between it is `(end - self) * t + self`,
+    /// rounded once after the difference.
     #[must_use]
     #[track_caller]
     pub fn lerp(&self, end: impl Operand<T>, t: impl Operand<T>) -> Self {
@@ -115,8 +114,8 @@ impl<T: FloatElement> Array<T> {
         t.eq(T::ONE).select(end, between)
     }
 
-    /// 0 up to `low`, 1 from `high` on, and a smooth step (3t² - 2t³, t being the position in between) from one to the
-    /// other.
+    /// Returns 0 up to `low`, 1 from `high` on, and a smooth step in between: 3t² - 2t³, where t is the relative
+    /// position between the two.
     #[must_use]
     #[track_caller]
     pub fn smooth_step(&self, low: impl Operand<T>, high: impl Operand<T>) -> Self {
@@ -125,14 +124,14 @@ impl<T: FloatElement> Array<T> {
         &t * &t * t.mul_add(T::from_f64(-2.0), T::from_f64(3.0))
     }
 
-    /// Degrees as radians.
+    /// Converts degrees to radians.
     #[must_use]
     #[track_caller]
     pub fn to_radians(&self) -> Self {
         self * T::from_f64(std::f64::consts::PI / 180.0)
     }
 
-    /// Radians as degrees.
+    /// Converts radians to degrees.
     #[must_use]
     #[track_caller]
     pub fn to_degrees(&self) -> Self {
@@ -141,28 +140,28 @@ impl<T: FloatElement> Array<T> {
 }
 
 impl<T: Integer> Array<T> {
-    /// The number of zero bits; the number of bits for zero.
+    /// Returns the number of zero bits; the number of bits for zero.
     #[must_use]
     #[track_caller]
     pub fn count_zeros(&self) -> Self {
         (!self).count_ones()
     }
 
-    /// The number of one bits above the highest zero.
+    /// Returns the number of one bits above the highest zero.
     #[must_use]
     #[track_caller]
     pub fn leading_ones(&self) -> Self {
         (!self).leading_zeros()
     }
 
-    /// The number of one bits below the lowest zero.
+    /// Returns the number of one bits below the lowest zero.
     #[must_use]
     #[track_caller]
     pub fn trailing_ones(&self) -> Self {
         (!self).trailing_zeros()
     }
 
-    /// The bytes in reverse order.
+    /// Returns the bytes in reverse order.
     #[must_use]
     #[track_caller]
     pub fn swap_bytes(&self) -> Self {
@@ -171,7 +170,7 @@ impl<T: Integer> Array<T> {
         let mut value = record::bitcast(ty, self.var());
         let mut half = 8;
         while half < ty.bits() {
-            // Neighbouring groups of bits change places: bytes, then pairs of them, then fours.
+            // Neighbouring groups of bits are swapped: bytes, then pairs of bytes, then groups of four.
             let low = u64::MAX / ((1_u64 << half) + 1);
             let count = literal(half.into());
             let up = record::binary(BinaryOp::Shl, &record::and(&value, &literal(low)), &count);
@@ -182,14 +181,14 @@ impl<T: Integer> Array<T> {
         Array::from_var(record::bitcast(T::TYPE, &value))
     }
 
-    /// Where exactly one bit is set.
+    /// True where exactly one bit is set.
     #[must_use]
     #[track_caller]
     pub fn is_power_of_two(&self) -> Mask {
         self.count_ones().eq(T::ONE)
     }
 
-    /// The rounded-down logarithm to base 2 of the bits as an unsigned number; all ones (-1) for zero.
+    /// Returns the logarithm to base 2, rounded down, of the bits as an unsigned number; all ones (-1) for zero.
     #[must_use]
     #[track_caller]
     pub fn ilog2(&self) -> Self {
@@ -197,7 +196,7 @@ impl<T: Integer> Array<T> {
         last.into_array() - self.leading_zeros()
     }
 
-    /// The quotient rounded up. Divisions by zero and overflow as with `/`.
+    /// Returns the quotient rounded up. Division by zero and overflow behave as with `/`.
     #[must_use]
     #[track_caller]
     pub fn div_ceil(&self, divisor: impl Operand<T>) -> Self {

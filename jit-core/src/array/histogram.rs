@@ -1,4 +1,4 @@
-//! Counting elements by where they fall.
+//! Counting elements by value.
 
 use std::panic::Location;
 
@@ -10,8 +10,8 @@ use crate::size::Size;
 use crate::trace::record;
 
 impl<T: Integer> Array<T> {
-    /// How many elements are 0, 1, 2, …, up to a number of bins, as NumPy's `bincount`. Elements that are negative or
-    /// beyond are not counted. Evaluates nothing.
+    /// Counts the elements that are 0, 1, 2, …, up to a number of bins, as NumPy's `bincount`. Elements that are
+    /// negative or beyond the last bin are not counted. Evaluates nothing.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -26,9 +26,8 @@ impl<T: Integer> Array<T> {
         self.bincount_weighted(&UInt::ones(1), bins)
     }
 
-    /// As [`Array::bincount`], each element counting as much as its weight says. Weights are as wide as the array, or
-    /// have width
-    /// 1. Sums of floats are those of [`Array::scatter_add`].
+    /// Like [`Array::bincount`], but adds each element's weight instead of one. Weights are as wide as the array, or
+    /// have width one. Sums of floats are those of [`Array::scatter_add`].
     #[must_use]
     #[track_caller]
     pub fn bincount_weighted<W: Number>(&self, weights: &Array<W>, bins: impl Into<Size>) -> Array<W> {
@@ -41,7 +40,7 @@ impl<T: Integer> Array<T> {
         if T::TYPE.is_signed_integer() {
             is_inside &= self.ge(T::default());
         }
-        // A type that cannot say how many bins there are has no element beyond them.
+        // A type too small for the number of bins has no elements beyond them.
         let sign = u32::from(T::TYPE.is_signed_integer());
         let largest = T::TYPE.bit_mask() >> sign;
         if largest >= u64::from(u32::MAX) || bins <= largest as usize {
@@ -53,9 +52,9 @@ impl<T: Integer> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// How many elements fall into each of a number of equal parts of an interval, as NumPy's `histogram`. A part has
-    /// its lower end and not its upper one, but for the last, which has both; the ends are those of
-    /// [`Array::linspace`]`(low, high, bins + 1)`. Elements outside of the interval and NaN are not counted. Evaluates
+    /// Counts the elements in each of a number of equal bins of an interval, as NumPy's `histogram`. A bin includes its
+    /// lower edge but not its upper one, except for the last bin, which includes both. The edges are those of
+    /// [`Array::linspace`]`(low, high, bins + 1)`. Elements outside the interval and NaN are not counted. Evaluates
     /// nothing.
     ///
     /// ```
@@ -69,16 +68,15 @@ impl<T: FloatElement> Array<T> {
     ///
     /// # Panics
     ///
-    /// When there are no parts, or the interval is not finite, or empty.
+    /// When there are no bins, or the interval is not finite, or empty.
     #[must_use]
     #[track_caller]
     pub fn histogram(&self, low: T, high: T, bins: impl Into<Size>) -> UInt {
         self.histogram_weighted(low, high, &UInt::ones(1), bins)
     }
 
-    /// As [`Array::histogram`], each element counting as much as its weight says. Weights are as wide as the array, or
-    /// have width
-    /// 1. Sums of floats are those of [`Array::scatter_add`].
+    /// Like [`Array::histogram`], but adds each element's weight instead of one. Weights are as wide as the array, or
+    /// have width one. Sums of floats are those of [`Array::scatter_add`].
     ///
     /// # Panics
     ///
@@ -105,7 +103,7 @@ impl<T: FloatElement> Array<T> {
             return sums;
         }
         let (part, is_inside) = match T::TYPE {
-            // Halves distinguish fewer parts than there may be.
+            // Halves distinguish fewer bins than there may be.
             Type::F16 | Type::BF16 => part_of(&self.cast::<f32>(), first, last, bins),
             _ => part_of(self, first, last, bins),
         };
@@ -114,7 +112,7 @@ impl<T: FloatElement> Array<T> {
     }
 }
 
-/// The part of an interval that elements fall into, and whether they do.
+/// Returns the bin that each element falls into, and whether it falls into one.
 #[track_caller]
 fn part_of<F: FloatElement>(x: &Array<F>, first: f64, last: f64, bins: Size) -> (UInt, Mask) {
     let distance = record::literal(Type::F64, (last - first).to_bits(), 1);
@@ -123,7 +121,7 @@ fn part_of<F: FloatElement>(x: &Array<F>, first: f64, last: f64, bins: Size) -> 
     let width = Array::<F>::from_var(record::cast(F::TYPE, &step));
     let most = UInt::from_var(record::size(bins - 1));
     let end = |part: &UInt| super::make::line(part.cast::<F>(), first, &step);
-    // The quotient is off by one where it is rounded over an end, which decides.
+    // The quotient is off by one where it is rounded across an edge; the edges decide.
     let near = ((x - low) / width).cast::<u32>().min(&most);
     let is_before = x.lt(end(&near)) & near.gt(0);
     let near = is_before.select(&near - 1, &near);

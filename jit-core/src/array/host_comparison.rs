@@ -1,14 +1,14 @@
-//! What the compiler says of Rust's own comparison operators on arrays, outside of `#[jit]` functions.
+//! The compiler's error for Rust's own comparison operators on arrays, outside `#[jit]` functions.
 //!
-//! `x > 0.0` is a `bool` in Rust, and a comparison of arrays is a mask, so arrays are not compared by operators there.
-//! Were there no implementation of `PartialOrd` at all, the compiler would say no more than that. So there is one for
-//! values that [`OperatorsOutsideOfJit`] compare. They compare nothing: the compiler notes that, and quotes the line
-//! that defines them, with its comment.
+//! `x > 0.0` is a `bool` in Rust, and a comparison of arrays is a mask, so operators cannot compare arrays there.
+//! Without an implementation of `PartialOrd` the compiler's error would say no more than that. So there is an
+//! implementation for types that [`OperatorsOutsideOfJit`] compares, which are none. The compiler reports this
+//! condition and quotes the line that defines the type, with its comment.
 //!
-//! That a condition fails must be known whatever the operands' types turn out to be. Could it hold for one type,
-//! `x.gt(0.0)` would be a method of Rust's trait where `x` is `&mut Float`, and the compiler would have its own message
-//! to word otherwise. `Array<T>: PartialEq` holds for no `T`, so [`Equal`](super::Equal) and [`Order`](super::Order),
-//! which `#[jit]` writes in place of operators, distinguish arrays from host values by it.
+//! The condition must fail for every operand type. If it could hold for one type, `x.gt(0.0)` would resolve to Rust's
+//! trait where `x` is `&mut Float`, and the compiler would report a different error. `Array<T>: PartialEq` holds for no
+//! `T`, so [`Equal`](super::Equal) and [`Order`](super::Order), which `#[jit]` substitutes for operators, use it to
+//! distinguish arrays from host values.
 
 use super::{Array, Element};
 
@@ -22,7 +22,7 @@ pub trait Compare<A: ?Sized, B: ?Sized> {
 #[rustfmt::skip]
 pub struct OperatorsOutsideOfJit; // Write `x.gt(0.0)`, `x.le(&y)`, `x.eq(&y)`, …, or mark the function `#[jit]`.
 
-/// Makes the compiler say how values of types are compared, where a program compares them by Rust's operators.
+/// Makes the compiler explain how to compare arrays where a program uses Rust's operators.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! refuse_rust_comparisons {

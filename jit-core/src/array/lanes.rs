@@ -6,35 +6,35 @@ use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Size};
 use crate::trace::{gather, record, reduce};
 
 impl<T: Element> Array<T> {
-    /// The elements at some positions: the result is as wide as the index.
+    /// Returns the elements at some positions: the result is as wide as the index.
     ///
-    /// A source that is not evaluated yet is computed at the index if it is a small expression of the lane's number,
-    /// constants and memory; else it is evaluated first, when the result is. Inside of a traced branch, lanes that do
-    /// not take it read nothing.
+    /// A source that is not evaluated yet is recomputed at the index if it is a small expression of the lane number,
+    /// constants and memory. Otherwise it is evaluated first, when the result is evaluated. Inside a traced branch,
+    /// inactive lanes read nothing.
     ///
-    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, give zero: on
-    /// every device, from a source of any width (no position is in one of width 0, and 0 alone in one of width 1), at a
-    /// literal as at a computed one. With `JIT_DEBUG=on` they make the result an [`Error`](jit_runtime::Error) that
+    /// The index may have any integer type. Positions outside the source, including negative ones, yield zero. This
+    /// holds on every device, for sources of any width (width 0 has no valid position, width 1 only 0), and for literal
+    /// and computed indices. With `JIT_DEBUG=on` such positions make the result an [`Error`](jit_runtime::Error) that
     /// names lane, index, width and line.
     ///
     /// # Panics
     ///
-    /// On the state of a traced loop, if that is wider than 1.
+    /// On the state of a traced loop, if it is wider than 1.
     #[must_use]
     #[track_caller]
     pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
         Array::recorded(gather::gather(&self.var, index.var(), None))
     }
 
-    /// As [`Array::gather`] where the mask is true; zero, reading nothing, where it is false.
+    /// Like [`Array::gather`] where the mask is true; zero, without reading, where it is false.
     #[must_use]
     #[track_caller]
     pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
         Array::recorded(gather::gather(&self.var, index.var(), Some(mask.var())))
     }
 
-    /// As [`Array::gather`], or [`Array::gather_masked`], of an array that belongs to a value of so many elements, all
-    /// of which share its own one if it has width 1.
+    /// Like [`Array::gather`], or [`Array::gather_masked`], for an array that belongs to a value of so many elements.
+    /// If the array has width 1, all elements of the value share it.
     #[doc(hidden)]
     #[must_use]
     #[track_caller]
@@ -49,26 +49,27 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
+    /// Returns the sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
     ///
-    /// Floats are added in a fixed order: element `i` of each 16384 to the running sum `i % 64`, these to one another
-    /// in pairs, and the sums of the 16384 again in pairs. So the result has the same bits for any number of threads
-    /// and any vector width, and on every device; and each element takes part in at most 280 additions. Sums that a
-    /// reducing scatter makes are not fixed in this way: see [`Array::scatter_reduce`].
+    /// Floats are added in a fixed order. In each block of 16384 elements, element `i` is added to the running sum `i %
+    /// 64`. These sums are added in pairs, and the sums of the blocks again in pairs. So the result has the same bits
+    /// for any number of threads, any vector width, and on every device, and each element takes part in at most 280
+    /// additions. Sums made by a reducing scatter are not fixed in this way: see [`Array::scatter_reduce`].
     #[must_use]
     #[track_caller]
     pub fn sum(&self) -> Self {
         self.reduce_all(ReduceOp::Add)
     }
 
-    /// The product of all elements, of width 1; 1 for none. Integers wrap. Halves are multiplied in single precision.
+    /// Returns the product of all elements, of width 1; 1 for none. Integers wrap. Halves are multiplied in single
+    /// precision.
     #[must_use]
     #[track_caller]
     pub fn product(&self) -> Self {
         self.reduce_all(ReduceOp::Mul)
     }
 
-    /// The smallest element, of width 1; NaN if one is NaN. Without elements: infinity, or the largest integer.
+    /// Returns the smallest element, of width 1; NaN if any is NaN. For no elements: infinity, or the largest integer.
     #[must_use]
     #[track_caller]
     #[doc(alias = "amin")]
@@ -76,7 +77,8 @@ impl<T: Number> Array<T> {
         self.reduce_all(ReduceOp::Min)
     }
 
-    /// The largest element, of width 1; NaN if one is NaN. Without elements: minus infinity, or the smallest integer.
+    /// Returns the largest element, of width 1; NaN if any is NaN. For no elements: minus infinity, or the smallest
+    /// integer.
     #[must_use]
     #[track_caller]
     #[doc(alias = "amax")]
@@ -86,7 +88,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// The mean of all elements, of width 1; NaN for none. Halves are summed in single precision.
+    /// Returns the mean of all elements, of width 1; NaN for none. Halves are summed in single precision.
     #[must_use]
     #[track_caller]
     pub fn mean(&self) -> Self {
@@ -98,14 +100,14 @@ impl<T: FloatElement> Array<T> {
 }
 
 impl<T: Logic> Array<T> {
-    /// All elements joined by bitwise (logical) and, of width 1; all ones (true) for none.
+    /// Reduces all elements by bitwise (logical) and, to width 1; all ones (true) for none.
     #[must_use]
     #[track_caller]
     pub fn reduce_and(&self) -> Self {
         self.reduce_all(ReduceOp::And)
     }
 
-    /// All elements joined by bitwise (logical) or, of width 1; zero (false) for none.
+    /// Reduces all elements by bitwise (logical) or, to width 1; zero (false) for none.
     #[must_use]
     #[track_caller]
     pub fn reduce_or(&self) -> Self {

@@ -1,4 +1,4 @@
-//! Memory of a lane's own, with elements at computed positions.
+//! Per-lane local memory, with elements at computed positions.
 
 use std::fmt;
 use std::panic::Location;
@@ -9,9 +9,9 @@ use crate::misuse::Misuse;
 use crate::trace::{local, record};
 use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
-/// What a [`Local`] can have as elements: element types, and values made of arrays.
+/// The types that can be elements of a [`Local`]: element types, and values made of arrays.
 ///
-/// A type of your own is an entry once it says so, if it is `Traverse` and `Clone`:
+/// A user-defined type that is `Traverse` and `Clone` implements this trait:
 ///
 /// ```
 /// # use jit_core as jit;
@@ -44,7 +44,7 @@ use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor, VisitorMut};
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 pub trait LocalEntry {
-    /// An element in all lanes: arrays.
+    /// The type of an element in all lanes: arrays.
     type Value: Traverse + Clone;
 }
 
@@ -76,14 +76,14 @@ macro_rules! tuple_entries {
 
 tuple_entries!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 
-/// What is written as an element: the value, a reference to it, or a number.
+/// The types that can be written as an element: the value, a reference to it, or a number.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element of a `Local` of `{V}`",
     label = "expected `{V}`, a reference to it, or a number of its element type",
     note = "convert other element types with `.cast::<T>()`"
 )]
 pub trait IntoEntry<V> {
-    /// The element.
+    /// Returns the element.
     #[track_caller]
     fn into_entry(self) -> V;
 }
@@ -107,17 +107,16 @@ impl<T: Element> IntoEntry<Array<T>> for T {
     }
 }
 
-/// Memory of each lane's own: some elements that the lane reads and writes at computed positions, as an array of Rust's
-/// on the stack of a function. A stack of nodes still to be visited, the nearest hits so far, a table that each lane
-/// fills in.
+/// Per-lane local memory: a private scratch array that each lane reads and writes at computed positions, like a Rust
+/// array on the stack. Examples are a stack of nodes to visit, the nearest hits so far, or a table that each lane fills
+/// in.
 ///
-/// It is a value: a clone is independent, traced loops and branches carry it like any other variable, and a write
-/// happens on the lanes that get there. It is as wide as what is written to it, of width 1 at first. It exists inside
-/// of kernels only and cannot be evaluated itself; its elements can. Each evaluation of elements computes again what
-/// was written.
+/// It is a value: a clone is independent, traced loops and branches carry it like any other variable, and only active
+/// lanes write. It is as wide as the values written to it, with width 1 at first. It exists only inside kernels and
+/// cannot be evaluated itself; its elements can. Each evaluation of elements recomputes the writes.
 ///
-/// An index is of any integer type. Where it is out of range, reading gives zero and writing does nothing; with
-/// `JIT_DEBUG` such lanes are reported. An index that is a constant is checked while tracing.
+/// An index may have any integer type. Where it is out of range, reads return zero and writes do nothing; with
+/// `JIT_DEBUG` such lanes are reported. A constant index is checked while tracing.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -132,9 +131,9 @@ impl<T: Element> IntoEntry<Array<T>> for T {
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 pub struct Local<T: LocalEntry> {
-    /// An element, to make others of its shape.
+    /// An element, used to make others of its shape.
     shape: T::Value,
-    /// For each array of an element, the memory as it was last written.
+    /// For each array of an element, the memory after the last write.
     memories: Vec<Var>,
     len: u32,
 }
@@ -151,7 +150,7 @@ impl<T: LocalEntry> fmt::Debug for Local<T> {
     }
 }
 
-/// The arrays of an element, in order.
+/// Returns the arrays of an element, in order.
 fn arrays(value: &impl Traverse) -> Vec<Var> {
     let mut arrays = Vec::new();
     value.traverse(&mut Visitor::new(&mut |_, leaf| {
@@ -163,11 +162,11 @@ fn arrays(value: &impl Traverse) -> Vec<Var> {
 }
 
 impl<T: LocalEntry> Local<T> {
-    /// Memory of `len` elements, all zero.
+    /// Creates memory of `len` elements, all zero.
     ///
     /// # Panics
     ///
-    /// Without elements, or with more than a kernel can have.
+    /// For zero elements, or more than a kernel can have.
     #[must_use]
     #[track_caller]
     pub fn new(len: usize) -> Self
@@ -175,12 +174,12 @@ impl<T: LocalEntry> Local<T> {
         T::Value: Default,
     {
         let shape = T::Value::default();
-        // The default of an array may be one without lanes.
+        // The default of an array may have width 0.
         let zeros = arrays(&shape).iter().map(|array| record::literal(array.ty(), 0, 1)).collect();
         Self::of(shape, zeros, len)
     }
 
-    /// Memory of `len` elements, all of which have a value.
+    /// Creates memory of `len` elements, all with the same value.
     ///
     /// # Panics
     ///
@@ -210,14 +209,14 @@ impl<T: LocalEntry> Local<T> {
         Local { shape, memories, len: len as u32 }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it has elements")]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// The element at an index.
+    /// Returns the element at an index.
     ///
     /// # Panics
     ///
@@ -228,7 +227,8 @@ impl<T: LocalEntry> Local<T> {
         self.read_where(index.var(), None)
     }
 
-    /// The element at an index where the mask is true, zero elsewhere; there the index may be anything.
+    /// Returns the element at an index where the mask is true, zero elsewhere; where it is false the index may have any
+    /// value.
     ///
     /// # Panics
     ///
@@ -254,14 +254,14 @@ impl<T: LocalEntry> Local<T> {
     ///
     /// # Panics
     ///
-    /// When widths differ, in the condition of a traced loop, or when a value
-    /// made of arrays has others than the elements.
+    /// When widths differ, in the condition of a traced loop, or when a value made of arrays does not match the
+    /// elements.
     #[track_caller]
     pub fn write<I: Integer>(&mut self, index: &Array<I>, value: impl IntoEntry<T::Value>) {
         self.write_where(index.var(), &value.into_entry(), None);
     }
 
-    /// Writes the element at an index where the mask is true; elsewhere the index may be anything.
+    /// Writes the element at an index where the mask is true; elsewhere the index may have any value.
     ///
     /// # Panics
     ///
@@ -288,7 +288,7 @@ impl<T: LocalEntry> Local<T> {
         }
     }
 
-    /// Replaces the element at an index by what a function makes of it.
+    /// Replaces the element at an index by the result of a function of it.
     ///
     /// # Panics
     ///

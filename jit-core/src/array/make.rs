@@ -1,4 +1,4 @@
-//! Making arrays.
+//! Constructors of arrays.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -14,7 +14,7 @@ use crate::size::Size;
 use crate::trace::record;
 
 impl<T: Element> From<T> for Array<T> {
-    /// A constant of width 1, which becomes part of the code.
+    /// Creates a constant of width 1, which becomes a literal in the code.
     #[inline]
     #[track_caller]
     fn from(value: T) -> Self {
@@ -23,8 +23,8 @@ impl<T: Element> From<T> for Array<T> {
 }
 
 impl<T: Number> From<Size> for Array<T> {
-    /// A number of elements as a value of width 1, rounded or wrapped as by Rust's `as`. Inside of a `#[freeze]`
-    /// function it is computed anew in each call.
+    /// Creates a value of width 1 from a number of elements, rounded or wrapped as by Rust's `as`. Inside a `#[freeze]`
+    /// function it is recomputed in each call.
     #[track_caller]
     fn from(size: Size) -> Self {
         Array::from_var(record::size_as(T::TYPE, size))
@@ -32,11 +32,11 @@ impl<T: Number> From<Size> for Array<T> {
 }
 
 impl<T: Element> From<&[T]> for Array<T> {
-    /// A copy of the values.
+    /// Copies the values into an array.
     ///
     /// # Panics
     ///
-    /// When there is no memory for them.
+    /// When memory cannot be allocated.
     #[track_caller]
     fn from(values: &[T]) -> Self {
         match Buffer::from_bytes(T::as_bytes(values)) {
@@ -82,7 +82,7 @@ impl<T: Element> FromIterator<T> for Array<T> {
 }
 
 impl<T: Element> Default for Array<T> {
-    /// Zero, of width 1.
+    /// Returns zero, of width 1.
     #[track_caller]
     fn default() -> Self {
         T::default().into_array()
@@ -90,30 +90,30 @@ impl<T: Element> Default for Array<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// One constant in every lane. It becomes part of the code and takes no memory.
+    /// Returns one constant in every lane. It becomes a literal in the code and takes no memory.
     #[must_use]
     #[track_caller]
     pub fn full(value: T, width: impl Into<Size>) -> Self {
         Array::recorded(record::literal(T::TYPE, value.to_bits(), width))
     }
 
-    /// Zero (false) in every lane.
+    /// Returns zero (false) in every lane.
     #[must_use]
     #[track_caller]
     pub fn zeros(width: impl Into<Size>) -> Self {
         Array::full(T::default(), width)
     }
 
-    /// A value of width 1 that never becomes part of the code: a program that is traced again with another value is
-    /// found in the cache.
+    /// Creates a value of width 1 that never becomes a literal in the code. A program that is traced again with another
+    /// value hits the kernel cache.
     #[must_use]
     #[track_caller]
     pub fn opaque(value: T) -> Self {
         Array::from_var(record::opaque(T::TYPE, value.to_bits(), 1))
     }
 
-    /// The same values, never part of the code: a constant becomes a value that kernels are given when they run, and an
-    /// expression is evaluated, so that what is computed from it depends on its result alone.
+    /// Returns the same values, but never as literals in the code. A constant becomes a kernel parameter, and an
+    /// expression is evaluated, so that kernels that use it depend on its result alone.
     ///
     /// # Panics
     ///
@@ -130,34 +130,35 @@ impl<T: Element> Array<T> {
         self.clone()
     }
 
-    /// A type and a width, to trace and compile with. It has no value: reading what depends on it is an error.
+    /// Creates a placeholder: a type and a width, to trace and compile with. It has no value: reading anything that
+    /// depends on it is an error.
     #[must_use]
     #[track_caller]
     pub fn placeholder(width: impl Into<Size>) -> Self {
         Array::from_var(record::placeholder(T::TYPE, width))
     }
 
-    /// Zeros of the same width.
+    /// Returns zeros of the same width.
     #[must_use]
     #[track_caller]
     pub fn zeros_like(&self) -> Self {
         Array::zeros(self.width())
     }
 
-    /// One value in every lane, of the same width.
+    /// Returns one value in every lane, of the same width.
     #[must_use]
     #[track_caller]
     pub fn full_like(&self, value: T) -> Self {
         Array::full(value, self.width())
     }
 
-    /// Whether the array is a constant that becomes part of the code.
+    /// Returns whether the array is a constant that becomes a literal in the code.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.var.op() == Op::Literal
     }
 
-    /// Whether the elements are known, or are in memory or are about to.
+    /// Returns whether the elements are known, are in memory, or are being written there.
     #[must_use]
     pub fn is_evaluated(&self) -> bool {
         self.var.is_evaluated()
@@ -165,21 +166,21 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// One in every lane.
+    /// Returns one in every lane.
     #[must_use]
     #[track_caller]
     pub fn ones(width: impl Into<Size>) -> Self {
         Array::full(T::ONE, width)
     }
 
-    /// Ones of the same width.
+    /// Returns ones of the same width.
     #[must_use]
     #[track_caller]
     pub fn ones_like(&self) -> Self {
         Array::ones(self.width())
     }
 
-    /// 0, 1, 2, … as this element type; small integer types wrap, floats round to nearest.
+    /// Returns 0, 1, 2, … as this element type; small integer types wrap, floats round to nearest.
     #[must_use]
     #[track_caller]
     pub fn arange(width: impl Into<Size>) -> Self {
@@ -187,8 +188,8 @@ impl<T: Number> Array<T> {
         Array::from_var(record::cast(T::TYPE, &lanes))
     }
 
-    /// `start`, `start + step`, `start + 2 * step`, …; integers wrap. A float is `step` times the lane's number plus
-    /// `start`, rounded once.
+    /// Returns `start`, `start + step`, `start + 2 * step`, …; integers wrap. A float is `step` times the lane number
+    /// plus `start`, rounded once.
     #[must_use]
     #[track_caller]
     pub fn arange_step(start: T, step: T, width: impl Into<Size>) -> Self {
@@ -197,15 +198,15 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Integer> Array<T> {
-    /// The whole numbers of a range: `Int::range(-2..3)` is -2, -1, 0, 1, 2. A range that ends before it begins has
-    /// none.
+    /// Returns the integers of a range: `Int::range(-2..3)` is -2, -1, 0, 1, 2. A range that ends before it begins is
+    /// empty.
     #[must_use]
     #[track_caller]
     pub fn range(range: Range<T>) -> Self {
         Array::range_step(range.start, range.end, T::ONE)
     }
 
-    /// Every `step`-th number from `start` on, up to `end`, which is not included: with a negative step downwards, as
+    /// Returns every `step`-th number from `start` on, up to `end` (excluded). A negative step counts downwards, as
     /// Python's `range(start, end, step)`.
     ///
     /// # Panics
@@ -230,8 +231,8 @@ fn as_i128<T: Integer>(value: T) -> i128 {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// Evenly spaced numbers from `start` to `end`, both included exactly. Of width 1, it is `start`; of width 0,
-    /// nothing.
+    /// Returns evenly spaced numbers from `start` to `end`, both included exactly. For width 1 the result is `start`;
+    /// for width 0 it is empty.
     #[must_use]
     #[track_caller]
     pub fn linspace(start: T, end: T, width: impl Into<Size>) -> Self {
@@ -244,8 +245,8 @@ impl<T: FloatElement> Array<T> {
         UInt::arange(width).eq(UInt::from_var(record::size(last))).select(end, line)
     }
 
-    /// Evenly spaced numbers from `start` on, as many as fit before `end`, which is not one of them: of width 4 from 0
-    /// to 1, it is 0, 0.25, 0.5, 0.75.
+    /// Returns evenly spaced numbers from `start` on, excluding `end`: of width 4 from 0 to 1, it is 0, 0.25, 0.5,
+    /// 0.75.
     #[must_use]
     #[track_caller]
     pub fn linspace_open(start: T, end: T, width: impl Into<Size>) -> Self {
@@ -254,21 +255,21 @@ impl<T: FloatElement> Array<T> {
     }
 }
 
-/// Numbers that reach `end` after some steps.
+/// Returns numbers that reach `end` after some steps.
 #[track_caller]
 fn evenly<T: FloatElement>(start: T, end: T, steps: Size, width: Size) -> Array<T> {
     let [first, last] = [start, end].map(|bound| super::read::as_f64(T::TYPE, bound.to_bits()));
-    // In double precision, rounded once, whether the host knows the number of steps or not.
+    // In double precision, rounded once, whether or not the host knows the number of steps.
     let distance = record::literal(Type::F64, (last - first).to_bits(), 1);
     let step = record::binary(BinaryOp::Div, &distance, &record::size_as(Type::F64, steps));
-    // Halves count lanes in single precision: they cannot tell more than 2048, or 256, of them apart.
+    // Halves count lanes in single precision: they can distinguish no more than 2048, or 256, of them.
     if matches!(T::TYPE, Type::F16 | Type::BF16) {
         return line(Array::<f32>::arange(width), first, &step).cast();
     }
     line(Array::<T>::arange(width), first, &step)
 }
 
-/// `start + step * lane`, rounded once; the step is an `f64`.
+/// Returns `start + step * lane`, rounded once; the step is an `f64`.
 #[track_caller]
 pub(super) fn line<T: FloatElement>(lanes: Array<T>, start: f64, step: &Var) -> Array<T> {
     lanes.mul_add(Array::<T>::from_var(record::cast(T::TYPE, step)), T::from_f64(start))

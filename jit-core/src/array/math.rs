@@ -1,8 +1,8 @@
 //! Element-wise functions of numbers.
 //!
-//! All are defined by operations of the kernel IR, so that every device gives the same bits. `docs/accuracy.md` has
-//! what the transcendental ones err at most, over all arguments, in units in the last place (ulp); halves are the
-//! rounded results of `f32`. Subnormal arguments and results are right, and NaN gives NaN.
+//! All are defined by operations of the kernel IR, so that every device computes the same bits. `docs/accuracy.md`
+//! lists the largest errors of the transcendental ones, over all arguments, in units in the last place (ulp). Halves
+//! are the rounded results of `f32`. Subnormal arguments and results are handled correctly, and NaN yields NaN.
 
 use jit_runtime::ir::{BinaryOp, UnaryOp};
 
@@ -26,13 +26,13 @@ macro_rules! unary_functions {
 }
 
 unary_functions! { FloatElement:
-    /// The largest whole number that is not above the value.
+    /// The largest whole number not above the value.
     floor Floor;
-    /// The smallest whole number that is not below the value.
+    /// The smallest whole number not below the value.
     ceil Ceil;
-    /// The value without its fraction.
+    /// The value without its fractional part.
     trunc Trunc;
-    /// The nearest whole number; the even one of two that are equally near.
+    /// The nearest whole number; ties go to the even one.
     round_ties_even Round;
     /// Square root, correctly rounded; NaN below zero, and -0 for -0.
     sqrt Sqrt;
@@ -72,7 +72,7 @@ unary_functions! { FloatElement:
     acosh Acosh;
     /// Inverse hyperbolic tangent; infinite at ±1, NaN beyond. At most 0.51 ulp (`f64`: 2).
     atanh Atanh;
-    /// e to the value, less one; accurate near zero, and -0 for -0. At most 0.51 ulp (`f64`: 2).
+    /// e to the value, minus one; accurate near zero, and -0 for -0. At most 0.51 ulp (`f64`: 2).
     exp_m1 ExpM1;
     /// Natural logarithm of one plus the value, accurate near zero; -∞ at -1, NaN below. At most 0.51 ulp (`f64`: 1.2).
     ln_1p Ln1p;
@@ -83,26 +83,27 @@ unary_functions! { FloatElement:
     /// The error function, 2/√π times the integral of e^(-t²) from 0 to the value; ±1 for infinities. At most 0.51 ulp
     /// (`f64`: 1.5).
     erf Erf;
-    /// One less the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.52 ulp (`f64`: 3.3).
+    /// One minus the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.52 ulp (`f64`:
+    /// 3.3).
     erfc Erfc;
     /// The inverse of the error function; infinite at ±1, NaN beyond. At most 0.52 ulp (`f64`: 2.2).
     erfinv Erfinv;
-    /// The gamma function, the factorial of the value less one; infinite at zeros, with their sign, NaN at negative
-    /// whole numbers and -∞. At most 0.51 ulp (`f64`: 3).
+    /// The gamma function, which is the factorial of the value minus one; infinite at zeros, with their sign, NaN at
+    /// negative whole numbers and -∞. At most 0.51 ulp (`f64`: 3).
     tgamma Tgamma;
     /// The natural logarithm of the magnitude of the gamma function; infinite at zero, at negative whole numbers and
-    /// for infinities. At most 1.3 ulp (`f64`: 3.5), near its zeros ulp of 1.
+    /// for infinities. At most 1.3 ulp (`f64`: 3.5); near its zeros, ulp of 1.
     lgamma Lgamma;
 }
 
 unary_functions! { Number:
-    /// Absolute value. The smallest signed integer has none and stays as it is.
+    /// Absolute value. The smallest signed integer has none and is returned unchanged.
     abs Abs;
 }
 
-// Functions of two arguments are written out, as the compiler quotes them where the second one does not fit.
+// Functions of two arguments are written out because the compiler quotes them where the second argument does not fit.
 impl<T: Number> Array<T> {
-    /// The smaller one; NaN if one is NaN; -0 is smaller than +0.
+    /// Returns the smaller value; NaN if either is NaN; -0 is smaller than +0.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -110,7 +111,7 @@ impl<T: Number> Array<T> {
         self.binary(BinaryOp::Min, &other.into_array())
     }
 
-    /// The larger one; NaN if one is NaN; -0 is smaller than +0.
+    /// Returns the larger value; NaN if either is NaN; -0 is smaller than +0.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -120,7 +121,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// The smaller one; if one is NaN, the other.
+    /// Returns the smaller value; if one is NaN, the other.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -128,7 +129,7 @@ impl<T: FloatElement> Array<T> {
         self.binary(BinaryOp::FMin, &other.into_array())
     }
 
-    /// The larger one; if one is NaN, the other.
+    /// Returns the larger value; if one is NaN, the other.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -136,7 +137,7 @@ impl<T: FloatElement> Array<T> {
         self.binary(BinaryOp::FMax, &other.into_array())
     }
 
-    /// The magnitude of this with the sign of the other, zeros included; NaN counts as positive.
+    /// Returns the magnitude of `self` with the sign of the other, also for zeros; NaN counts as positive.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -145,8 +146,8 @@ impl<T: FloatElement> Array<T> {
         Array::recorded(record::binary(BinaryOp::CopySign, &self.var, &nan::canonical(&other.var)))
     }
 
-    /// The length of the hypotenuse, `sqrt(x² + y²)`, without overflow on the way; infinite if one of them is. At most
-    /// 0.51 ulp (`f64`: 0.75).
+    /// Returns the length of the hypotenuse, `sqrt(x² + y²)`, without intermediate overflow; infinite if either is. At
+    /// most 0.51 ulp (`f64`: 0.75).
     #[inline]
     #[must_use]
     #[track_caller]
@@ -154,8 +155,8 @@ impl<T: FloatElement> Array<T> {
         self.binary(BinaryOp::Hypot, &other.into_array())
     }
 
-    /// The angle, in [-π, π], of the point whose second coordinate (y) this is, and whose first (x) the other. Zeros
-    /// count by their sign. At most 0.51 ulp (`f64`: 1.6).
+    /// Returns the angle, in [-π, π], of the point with `self` as second coordinate (y) and the other value as first
+    /// coordinate (x). Zeros count by their sign. At most 0.51 ulp (`f64`: 1.6).
     #[inline]
     #[must_use]
     #[track_caller]
@@ -163,8 +164,8 @@ impl<T: FloatElement> Array<T> {
         self.binary(BinaryOp::Atan2, &other.into_array())
     }
 
-    /// The value to the power of the other. 1 to any power and anything to the power of 0 is 1, even NaN; a negative
-    /// value to a power that is no whole number is NaN. At most 0.52 ulp (`f64`: 0.85).
+    /// Raises the value to the power of the other. 1 to any power and anything to the power of 0 is 1, even NaN. A
+    /// negative value to a power that is not a whole number is NaN. At most 0.52 ulp (`f64`: 0.85).
     #[inline]
     #[must_use]
     #[track_caller]
@@ -176,14 +177,14 @@ impl<T: FloatElement> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The nearest value between two bounds; `high` where they are in the wrong order. NaN stays.
+    /// Clamps the value between two bounds; `high` where the bounds are in the wrong order. NaN stays NaN.
     #[must_use]
     #[track_caller]
     pub fn clamp(&self, low: impl Operand<T>, high: impl Operand<T>) -> Self {
         self.max(low).min(high)
     }
 
-    /// `self * factor + addend`, rounded once for floats.
+    /// Returns `self * factor + addend`, rounded once for floats.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -193,8 +194,8 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Signed> Array<T> {
-    /// 1 or -1 by the sign. For floats zeros count by their sign and NaN stays, as with `f32::signum`; for integers
-    /// zero gives zero.
+    /// Returns 1 or -1 by the sign. For floats zeros count by their sign and NaN stays NaN, as with `f32::signum`; for
+    /// integers zero yields zero.
     #[must_use]
     #[track_caller]
     pub fn sign(&self) -> Self {
@@ -209,7 +210,7 @@ impl<T: Signed> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// The nearest whole number; of two that are equally near, the one farther from zero, as `f32::round`.
+    /// Returns the nearest whole number; ties go away from zero, as with `f32::round`.
     #[must_use]
     #[track_caller]
     pub fn round(&self) -> Self {
@@ -219,21 +220,21 @@ impl<T: FloatElement> Array<T> {
         fraction.ge(T::from_f64(0.5)).select(farther, whole)
     }
 
-    /// `1 / x`, rounded once.
+    /// Returns `1 / x`, rounded once.
     #[must_use]
     #[track_caller]
     pub fn recip(&self) -> Self {
         T::ONE.into_array() / self
     }
 
-    /// Sine and cosine.
+    /// Returns sine and cosine.
     #[must_use]
     #[track_caller]
     pub fn sin_cos(&self) -> (Self, Self) {
         (self.sin(), self.cos())
     }
 
-    /// `1 / (1 + exp(-x))`, accurate at both ends, to about 3 ulp.
+    /// Returns `1 / (1 + exp(-x))`, accurate at both ends, to about 3 ulp.
     #[must_use]
     #[track_caller]
     pub fn sigmoid(&self) -> Self {
@@ -242,7 +243,7 @@ impl<T: FloatElement> Array<T> {
         numerator / (decay + T::ONE)
     }
 
-    /// The value to a whole power, by repeated multiplication; negative powers are reciprocals.
+    /// Raises the value to a whole power, by repeated multiplication; negative powers are reciprocals.
     #[must_use]
     #[track_caller]
     pub fn powi(&self, exponent: i32) -> Self {

@@ -1,22 +1,22 @@
 //! Arrays: typed handles to nodes of the trace.
 //!
-//! Operations on arrays compute nothing; they record. What an array holds is computed when it is read
-//! ([`Array::to_vec`], printing) or when [`crate::eval`] asks for it.
+//! Operations on arrays compute nothing; they record. The elements of an array are computed when it is read
+//! ([`Array::to_vec`], printing) or when [`crate::eval`] requests it.
 //!
 //! | part | file |
 //! |---|---|
 //! | element types | [`element`] |
-//! | making arrays | `make` |
+//! | constructors | `make` |
 //! | operators, comparison, selection | `operators`, `compare`, `comparable`, `host_comparison`, `choose` |
-//! | the type of an operation on two types | [`promote`] |
+//! | the result type of an operation on two types | [`promote`] |
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | writing to elements: scatter | `scatter` |
 //! | neighbouring elements together | `packets` |
 //! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
 //! | reductions of blocks, prefix reductions | `blocks`, `prefix` |
 //! | lanes where a mask is true | `compress` |
-//! | counting by position | `histogram` |
-//! | sorting, medians, different elements | `order` |
+//! | histograms | `histogram` |
+//! | sorting, medians, distinct elements | `order` |
 //! | reading back, printing | `read`, `view`, `convert`, `print`, `columns` |
 
 use std::marker::PhantomData;
@@ -31,7 +31,7 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{local as lane_memory, record};
 
-// The documentation shows implementations in the order of their modules: how arrays are made and read comes first.
+// The documentation shows implementations in module order: constructors and reading come first.
 mod make;
 mod read;
 
@@ -132,26 +132,26 @@ fn refuse_type(var: &Var, wanted: Type) -> ! {
 }
 
 impl<T: Element> Array<T> {
-    /// The array that a node of the trace is.
+    /// Wraps a node of the trace as an array.
     #[doc(hidden)]
     #[inline]
     #[must_use]
     pub fn from_var(var: Var) -> Self {
-        // The function can be called by safe code.
+        // Safe code can call this function.
         if var.ty() != T::TYPE || lane_memory::is_local(&var) {
             refuse_type(&var, T::TYPE);
         }
         Array { var, element: PhantomData }
     }
 
-    /// As [`Array::from_var`], of a node that an operation on arrays has just made for this element type.
+    /// Like [`Array::from_var`], for a node that an operation on arrays has just made for this element type.
     #[inline]
     pub(crate) fn recorded(var: Var) -> Self {
         debug_assert!(var.ty() == T::TYPE && !lane_memory::is_local(&var), "{var:?} is no array of {}", T::TYPE);
         Array { var, element: PhantomData }
     }
 
-    /// The node of the trace.
+    /// Returns the node of the trace.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -159,13 +159,13 @@ impl<T: Element> Array<T> {
         &self.var
     }
 
-    /// The node of the trace, to be replaced by one of the same element type.
+    /// Returns the node of the trace mutably, to be replaced by one of the same element type.
     #[inline]
     pub(crate) fn var_mut(&mut self) -> &mut Var {
         &mut self.var
     }
 
-    /// The node of the trace.
+    /// Returns the node of the trace.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -173,8 +173,9 @@ impl<T: Element> Array<T> {
         self.var
     }
 
-    /// The number of elements. Evaluates nothing. Inside of a `#[freeze]` function, what is done with it is good for
-    /// this number alone: [`Array::width`] gives it as a size, with which arrays of other widths can be made.
+    /// Returns the number of elements. Evaluates nothing. Inside a `#[freeze]` function, a recording that uses this
+    /// number is valid for it alone. [`Array::width`] returns it as a size, with which arrays of other widths can be
+    /// made.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -183,34 +184,34 @@ impl<T: Element> Array<T> {
         self.var.width().get()
     }
 
-    /// The number of elements, to make arrays of the same width.
+    /// Returns the number of elements, to make arrays of the same width.
     #[inline]
     #[must_use]
     pub fn width(&self) -> Size {
         self.var.width()
     }
 
-    /// Where the array is or will be computed.
+    /// Returns the device on which the array is or will be computed.
     #[must_use]
     pub fn device(&self) -> Device {
         current_device()
     }
 
-    /// Gives the array a name, which [`crate::whos`], drawings and messages show. Returns the array.
+    /// Gives the array a name, shown by [`crate::whos`], drawings and messages. Returns the array.
     #[must_use]
     pub fn with_label(self, label: impl Into<String>) -> Self {
         self.var.set_label(label);
         self
     }
 
-    /// The value as a constant of derivatives.
+    /// Returns the value as a constant for differentiation.
     #[must_use]
     pub fn detach(&self) -> Self {
         self.clone()
     }
 
-    /// Each element converted to another type, as Rust's `as` does it: from float to integer it truncates and
-    /// saturates, and NaN gives 0; integers wrap; to `bool` means “is not zero”.
+    /// Converts each element to another type, like Rust's `as`. From float to integer it truncates and saturates, and
+    /// NaN becomes 0; integers wrap; to `bool` it means “is not zero”.
     #[must_use]
     #[track_caller]
     #[doc(alias = "astype")]
@@ -218,8 +219,8 @@ impl<T: Element> Array<T> {
         Array::recorded(record::cast(U::TYPE, &self.var))
     }
 
-    /// The bits of each element as another type of the same size. Every NaN has the bits of Rust's `NAN` here, since
-    /// what operations make of sign and payload differs between processors.
+    /// Reinterprets the bits of each element as another type of the same size. Every NaN has the bits of Rust's `NAN`
+    /// here, since the sign and payload that operations produce differ between processors.
     #[must_use]
     #[track_caller]
     pub fn bitcast<U: Element>(&self) -> Array<U> {
@@ -249,7 +250,7 @@ impl<T: Element> Array<T> {
         Array::recorded(record::compare(op, &self.var, &other.var))
     }
 
-    /// The line of the program that made the value.
+    /// Returns the line of the program that made the value.
     #[must_use]
     pub fn site(&self) -> &'static Location<'static> {
         self.var.site()

@@ -1,13 +1,12 @@
-//! NaN as bits: one of many, whose sign and payload are what the operation, the processor and the compiler made of
-//! them.
+//! Canonical NaN. The sign and payload of a NaN depend on the operation, the processor and the compiler.
 
 use jit_runtime::ir::{CompareOp, Type};
 
 use crate::graph::Var;
 use crate::trace::record;
 
-/// Floats with the bits of Rust's `NAN` for every NaN: what reads signs or bits then gives the same on every device, in
-/// whatever way the NaN came about.
+/// Replaces every NaN by the bits of Rust's `NAN`. Operations that read signs or bits then return the same on every
+/// device, however the NaN was produced.
 #[track_caller]
 pub(super) fn canonical(value: &Var) -> Var {
     let bits = match value.ty() {

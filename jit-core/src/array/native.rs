@@ -1,7 +1,7 @@
-//! Operations on whole arrays that are no programs of one lane, for the libraries that are built on arrays.
+//! Library calls on whole arrays, for the libraries that are built on arrays.
 //!
-//! [`matmul`] multiplies matrices; tensors are made of it. Prefix reductions, sorting and listing true lanes are
-//! methods of [`Array`].
+//! [`matmul`] multiplies matrices and is the basis of tensor products. Prefix reductions, sorting and listing true
+//! lanes are methods of [`Array`].
 
 use std::panic::Location;
 
@@ -15,12 +15,12 @@ use crate::trace::{native, record};
 
 pub use jit_runtime::launch::native::MatMul;
 
-/// The products of matrices in row-major order, one after another: `product` says their shapes, whether they are given
-/// as their transposes, and how many there are.
+/// Returns the products of matrices in row-major order, one after another. `product` states their shapes, whether they
+/// are passed as their transposes, and how many there are.
 ///
-/// Stays lazy; the operands will be in memory. Products of `f32` and `f64` are added in an order that depends on the
-/// shape and the processor's vector instructions, but not on the number of threads; halves are multiplied and added in
-/// single precision and rounded once; integers wrap. A sum of no products is 0.
+/// Stays lazy; the operands are materialised in memory. Products of `f32` and `f64` are added in an order that depends
+/// on the shape and the processor's vector instructions, but not on the number of threads. Halves are multiplied and
+/// added in single precision and rounded once; integers wrap. An empty sum is 0.
 ///
 /// ```
 /// use jit_core::Float;
@@ -34,7 +34,7 @@ pub use jit_runtime::launch::native::MatMul;
 ///
 /// # Panics
 ///
-/// When the arrays do not have as many elements as the matrices, or are the state of a traced loop.
+/// When the widths of the arrays do not match the shapes of the matrices, or an array is the state of a traced loop.
 #[must_use]
 #[track_caller]
 pub fn matmul<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul) -> Array<T> {
@@ -44,8 +44,8 @@ pub fn matmul<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul) -> Array<T
     matmul_of_sizes(a, b, product, [rows, inner, columns, batch].map(Size::from))
 }
 
-/// As [`matmul`], with sizes that stay free in a frozen function: rows, inner length, columns and number of products.
-/// Those of `product` are the same numbers.
+/// Like [`matmul`], with sizes that stay symbolic in a frozen function: rows, inner length, columns and number of
+/// products. `product` holds the same numbers.
 ///
 /// # Panics
 ///
@@ -67,7 +67,7 @@ pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, s
     Array::from_var(native::call(call, sizes, &[a.var(), b.var()], T::TYPE, batch * rows * columns))
 }
 
-/// Whether an array depends on the state of a traced loop, so that library calls cannot have it as an operand.
+/// Returns whether an array depends on the state of a traced loop, so that library calls cannot take it as an operand.
 #[must_use]
 pub fn is_in_loop<T: Element>(array: &Array<T>) -> bool {
     array.var().region() != RegionId::NONE

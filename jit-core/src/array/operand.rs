@@ -1,4 +1,4 @@
-//! What may be beside an array in an operation.
+//! The second operand of operations on arrays.
 
 use half::{bf16, f16};
 
@@ -6,15 +6,15 @@ use super::{Array, Element, FloatElement, Number, PromotesTo};
 use crate::size::Size;
 use crate::trace::record;
 
-/// What operations take beside an array of `T`: an array of `T` or of a type that promotes into it, a reference to one,
-/// or a number.
+/// The second operand of an operation on an array of `T`: an array of `T` or of a type that promotes into it, a
+/// reference to one, or a number.
 #[diagnostic::on_unimplemented(
     message = "an array of `{T}` cannot be combined with `{Self}`",
     label = "expected `Array<{T}>`, `&Array<{T}>`, an array of a type that promotes into it, or `{T}`",
     note = "convert other element types with `.cast::<{T}>()`"
 )]
 pub trait Operand<T: Element> {
-    /// The operand as an array.
+    /// Returns the operand as an array.
     #[track_caller]
     fn into_array(self) -> Array<T>;
 }
@@ -51,7 +51,7 @@ impl<T: FloatElement> Operand<T> for i32 {
     }
 }
 
-/// As [`Array::from`] converts it.
+/// Converts like [`Array::from`].
 impl<T: Number> Operand<T> for Size {
     #[inline]
     #[track_caller]

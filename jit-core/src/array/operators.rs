@@ -14,7 +14,7 @@ use super::{Array, Element, FloatElement, Integer, Logic, Number, Operand, Promo
 use crate::size::Size;
 use crate::trace::record;
 
-/// An operation on arrays of two types.
+/// Records an operation on arrays of two types.
 #[inline]
 #[track_caller]
 fn mixed<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Array<B>) -> Array<Promoted<A, B>> {
@@ -24,7 +24,7 @@ fn mixed<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Ar
     a.promoted().binary(op, &b.promoted())
 }
 
-/// A bitwise operation on arrays of two types. Beside an integer, a mask is all ones where it is true.
+/// Records a bitwise operation on arrays of two types. Combined with an integer, a mask is all ones where it is true.
 #[inline]
 #[track_caller]
 fn mixed_bits<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Array<B>) -> Array<Promoted<A, B>> {
@@ -43,7 +43,7 @@ fn bits_as<A: Element, T: Element>(a: &Array<A>) -> Array<T> {
     a.promoted::<bool>().select(ones, zero)
 }
 
-/// A shift by counts of another type: converted so that a count beyond the width stays beyond it.
+/// Records a shift by counts of another type. The conversion keeps counts beyond the width beyond it.
 #[inline]
 #[track_caller]
 fn shifted<A: Integer, B: Integer>(op: BinaryOp, a: &Array<A>, count: &Array<B>) -> Array<A> {
@@ -186,7 +186,7 @@ macro_rules! same_number_on_the_left {
     };
 }
 
-/// A number of another type than the array's: the literals that people write.
+/// A number of another type than the array's, such as untyped literals.
 macro_rules! weak_number_on_the_right {
     ($trait:ident $method:ident $op:ident: $number:ty, [$($generics:tt)*] $element:ty => $output:ty) => {
         impl<$($generics)*> $trait<$number> for Array<$element> {
@@ -223,7 +223,7 @@ macro_rules! weak_number_on_the_right {
     };
 }
 
-/// A number of elements beside an array: it takes the array's type, as `Array::from` converts it.
+/// A number of elements combined with an array: it takes the array's type, as in `Array::from`.
 macro_rules! size_operator {
     ($trait:ident $method:ident $assign:ident $assign_method:ident) => {
         impl<T: Number> $trait<Size> for Array<T> {
@@ -368,8 +368,7 @@ unary_operator! {
     Not not Logic;
 }
 
-/// `Iterator::sum` and `Iterator::product` over a list of arrays: its elements in order, and of an empty one the number
-/// that changes nothing.
+/// `Iterator::sum` and `Iterator::product` over arrays: combines them in order. An empty iterator returns the identity.
 macro_rules! folds {
     ($($trait:ident $method:ident $operator:tt $of_none:expr;)*) => {$(
         impl<T: Number> $trait for Array<T> {

@@ -1,7 +1,7 @@
-//! The order of elements: sorting, medians, and what differs.
+//! The order of elements: sorting, medians, and distinct elements.
 //!
-//! Sorting and medians stay lazy; the array will be in memory. How many different elements there are is known only when
-//! they were counted, so [`Array::unique`] evaluates.
+//! Sorting and medians stay lazy; their input is materialised in memory. The number of distinct elements is known only
+//! after counting them, so [`Array::unique`] evaluates.
 
 use std::panic::Location;
 
@@ -13,7 +13,7 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{gather, native, record};
 
-/// How [`Array::sort_with`] orders elements: from which end, and in blocks of which length.
+/// The order in which [`Array::sort_with`] sorts: ascending or descending, and the length of blocks.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -31,44 +31,44 @@ pub struct Sorting {
 }
 
 impl Sorting {
-    /// The smallest elements come first.
+    /// Puts the smallest elements first.
     #[must_use]
     pub const fn ascending() -> Sorting {
         Sorting { is_descending: false, block: None }
     }
 
-    /// The largest elements come first; equal ones keep their order.
+    /// Puts the largest elements first; equal ones keep their order.
     #[must_use]
     pub const fn descending() -> Sorting {
         Sorting { is_descending: true, block: None }
     }
 
-    /// Each block of so many elements on its own; the last one may be shorter.
+    /// Sorts each block of so many elements separately; the last one may be shorter.
     #[must_use]
     pub fn per_block(self, elements: impl Into<Size>) -> Sorting {
         Sorting { block: Some(elements.into()), ..self }
     }
 }
 
-/// The different elements of an array, see [`Array::unique_all`].
+/// The distinct elements of an array; see [`Array::unique_all`].
 #[derive(Clone, Debug)]
 pub struct Unique<T: Element> {
     /// Each of them once, in ascending order.
     pub values: Array<T>,
-    /// Where each lies first in the array.
+    /// The position of the first occurrence of each.
     pub first: UInt,
-    /// How often each occurs.
+    /// The number of occurrences of each.
     pub counts: UInt,
-    /// For each element of the array its place among [`Unique::values`]: `values.gather(&inverse)` is the array.
+    /// For each element of the array its position in [`Unique::values`]: `values.gather(&inverse)` is the array.
     pub inverse: UInt,
 }
 
 impl<T: Element> Array<T> {
-    /// The elements in ascending order.
+    /// Returns the elements in ascending order.
     ///
-    /// Integers are ordered by value, `false` before `true`. Floats are ordered by value, -0 before +0, and NaN come
-    /// behind everything else, all alike. Equal elements keep their order, so every array has one order, the same for
-    /// any number of threads. Stays lazy.
+    /// Integers are ordered by value, `false` before `true`. Floats are ordered by value, -0 before +0. NaN come last,
+    /// and all NaN are equal. Equal elements keep their order, so the result is unique and does not depend on the
+    /// number of threads. Stays lazy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -90,14 +90,14 @@ impl<T: Element> Array<T> {
         self.sort_with(Sorting::ascending())
     }
 
-    /// The elements in descending order: that of [`Array::sort`], turned round.
+    /// Returns the elements in descending order: the reverse of [`Array::sort`].
     #[must_use]
     #[track_caller]
     pub fn sort_descending(&self) -> Self {
         self.sort_with(Sorting::descending())
     }
 
-    /// The elements in an order, see [`Array::sort`].
+    /// Returns the elements in a given order; see [`Array::sort`].
     ///
     /// # Panics
     ///
@@ -113,8 +113,8 @@ impl<T: Element> Array<T> {
         Array::from_var(native::call(call, native::sizes(sorting.block), &[self.var()], T::TYPE, self.width()))
     }
 
-    /// The positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements keep
-    /// their order, so sorting by several keys is sorting by the least important one first. Stays lazy.
+    /// Returns the positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements
+    /// keep their order. To sort by several keys, sort by the least important one first. Stays lazy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -134,14 +134,14 @@ impl<T: Element> Array<T> {
         self.argsort_with(Sorting::ascending())
     }
 
-    /// The positions of the elements in descending order; equal ones keep their order. See [`Array::argsort`].
+    /// Returns the positions of the elements in descending order; equal ones keep their order. See [`Array::argsort`].
     #[must_use]
     #[track_caller]
     pub fn argsort_descending(&self) -> UInt {
         self.argsort_with(Sorting::descending())
     }
 
-    /// The positions of the elements in an order; those in blocks count from the begin of each block. See
+    /// Returns the positions of the elements in a given order; those in blocks count from the start of each block. See
     /// [`Array::argsort`].
     ///
     /// # Panics
@@ -162,8 +162,8 @@ impl<T: Element> Array<T> {
         Array::from_var(native::call(call, native::sizes(sorting.block), &[self.var()], Type::U32, self.width()))
     }
 
-    /// The elements in the ascending order of keys, one for each element; those of equal keys keep their order. Stays
-    /// lazy. An array of width 1 is repeated.
+    /// Returns the elements in the ascending order of keys, one key per element. Elements with equal keys keep their
+    /// order. Stays lazy. An array of width 1 is repeated.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -176,7 +176,7 @@ impl<T: Element> Array<T> {
     ///
     /// # Panics
     ///
-    /// When there are not as many keys as elements, or on the state of a traced loop.
+    /// When the numbers of keys and elements differ, or on the state of a traced loop.
     #[must_use]
     #[track_caller]
     pub fn sort_by_key<K: Element>(&self, keys: &Array<K>) -> Self {
@@ -186,9 +186,9 @@ impl<T: Element> Array<T> {
         Array::from_var(gather::gather_repeated(self.var(), keys.width(), keys.argsort().var(), None))
     }
 
-    /// The different elements, each once, in ascending order. Of floats, -0 and +0 are equal (the result holds -0 if
-    /// the array does), and so are all NaN. The array is evaluated and the different elements counted, as by
-    /// [`Mask::compress`]; they stay lazy.
+    /// Returns the distinct elements, each once, in ascending order. Of floats, -0 and +0 are equal (the result holds
+    /// -0 if the array does), and so are all NaN. The array is evaluated and the distinct elements are counted, as by
+    /// [`Mask::compress`]; the elements stay lazy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -211,8 +211,8 @@ impl<T: Element> Array<T> {
         sorted.gather(&sorted.begins_run().compress())
     }
 
-    /// The different elements, as [`Array::unique`], with where they lie and how often they occur. What is not used is
-    /// not computed.
+    /// Returns the distinct elements like [`Array::unique`], with their positions and numbers of occurrences. Only the
+    /// parts that are used are computed.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -242,7 +242,7 @@ impl<T: Element> Array<T> {
         Unique { values: sorted.gather(&starts), first: positions.gather(&starts), counts: ends - &starts, inverse }
     }
 
-    /// The elements in ascending order and their positions, by one sort.
+    /// Returns the elements in ascending order and their positions, by one sort.
     #[track_caller]
     fn sort_with_positions(&self) -> (Self, UInt) {
         if self.width() <= 1 || self.var().known_bits().is_some() {
@@ -255,7 +255,7 @@ impl<T: Element> Array<T> {
         (Array::from_var(next()), Array::from_var(next()))
     }
 
-    /// Where a sorted array has another element than before.
+    /// Returns the lanes where an element of a sorted array differs from the one before.
     #[track_caller]
     fn begins_run(&self) -> Mask {
         let before = self.shift(1);
@@ -269,8 +269,8 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The element in the middle of the order, of width 1: the lower of the two of an even number of elements. NaN if
-    /// one of them is NaN. Stays lazy.
+    /// Returns the median, of width 1: the middle element of the order, or the lower of the two middle ones. NaN if any
+    /// element is NaN. Stays lazy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -300,7 +300,7 @@ impl<T: Number> Array<T> {
         if !T::TYPE.is_float() {
             return middle;
         }
-        // NaN lie at the end.
+        // NaN are at the end.
         let largest = sorted.gather(&at(last));
         largest.compare(CompareOp::Ne, &largest).select(&largest, &middle)
     }

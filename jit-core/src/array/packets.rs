@@ -1,8 +1,8 @@
-//! Packets: neighbouring elements that are read or written together, as the components of vectors in a flat array are.
+//! Packets: neighbouring elements that are read or written together, such as the components of vectors in a flat array.
 //!
-//! Lane by lane, packet `i` of `N` elements is what is at the positions `N * i` to `N * i + N - 1`. The same can be
-//! said by `N` gathers or scatters; said at once it needs the index once, takes one kernel, and the code generator
-//! finds what it can read and write as a whole.
+//! In each lane, packet `i` of `N` elements is the elements `N * i` to `N * i + N - 1`. `N` gathers or scatters do the
+//! same. One packet access needs the index once and takes one kernel, and the code generator combines the accesses into
+//! wide ones where it can.
 
 use std::panic::Location;
 
@@ -18,8 +18,9 @@ use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, index_range, record};
 
 impl<T: Element> Array<T> {
-    /// The packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane, the
-    /// element at `N * index + k`. The same as `N` calls of [`Array::gather`], which explains sources and indices.
+    /// Returns the packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane,
+    /// the element at `N * index + k`. Equivalent to `N` calls of [`Array::gather`], which explains sources and
+    /// indices.
     ///
     /// # Panics
     ///
@@ -43,7 +44,7 @@ impl<T: Element> Array<T> {
         self.packets_at(index.var(), None)
     }
 
-    /// As [`Array::gather_packet`] where the mask is true; zero, reading nothing, where it is false.
+    /// Like [`Array::gather_packet`] where the mask is true; zero, without reading, where it is false.
     #[must_use]
     #[track_caller]
     pub fn gather_packet_masked<const N: usize>(&self, index: &Array<impl Integer>, mask: &Mask) -> [Self; N] {
@@ -54,7 +55,7 @@ impl<T: Element> Array<T> {
     fn packets_at<const N: usize>(&self, index: &Var, mask: Option<&Var>) -> [Self; N] {
         let positions = positions(self.var(), index, N);
         let mut packet = Vec::with_capacity(N);
-        // A loop and no closure: the user's line is that of our caller.
+        // A loop instead of a closure, so that the reported line is that of our caller.
         for position in &positions {
             packet.push(gather::gather(self.var(), position, mask));
         }
@@ -62,9 +63,9 @@ impl<T: Element> Array<T> {
         std::array::from_fn(|_| Array::from_var(packet.next().expect("there is a position for each element")))
     }
 
-    /// Writes packets of `N` neighbouring elements: value `k` to the element at `N * index + k`. The same as `N` calls
-    /// of [`Array::scatter`], but in one kernel. Where lanes write to the same packet, each of its elements gets one of
-    /// the values, not necessarily of the same lane.
+    /// Writes packets of `N` neighbouring elements: value `k` to the element at `N * index + k`. Equivalent to `N`
+    /// calls of [`Array::scatter`], but in one kernel. Where lanes write to the same packet, each of its elements gets
+    /// one of the values, not necessarily from the same lane.
     ///
     /// # Panics
     ///
@@ -74,7 +75,7 @@ impl<T: Element> Array<T> {
         self.write_packets(How::Write, values, index.var(), None);
     }
 
-    /// As [`Array::scatter_packet`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_packet`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_packet_masked<const N: usize>(
         &mut self,
@@ -85,8 +86,8 @@ impl<T: Element> Array<T> {
         self.write_packets(How::Write, values, index.var(), Some(mask.var()));
     }
 
-    /// Combines packets of `N` neighbouring elements with what is there: value `k` with the element at `N * index + k`.
-    /// The same as `N` calls of [`Array::scatter_reduce`].
+    /// Combines packets of `N` neighbouring elements with the array: value `k` with the element at `N * index + k`.
+    /// Equivalent to `N` calls of [`Array::scatter_reduce`].
     ///
     /// # Panics
     ///
@@ -101,7 +102,7 @@ impl<T: Element> Array<T> {
         self.write_packets(How::Reduce(op), values, index.var(), None);
     }
 
-    /// As [`Array::scatter_reduce_packet`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_reduce_packet`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_reduce_packet_masked<const N: usize>(
         &mut self,
@@ -118,14 +119,14 @@ impl<T: Element> Array<T> {
         let positions = positions(self.var(), index, values.len());
         for (number, (value, index)) in values.iter().zip(&positions).enumerate() {
             let request = Request { how, index, value: value.var(), expected: None, mask };
-            // The elements of a packet are different ones, so their order does not matter.
+            // The elements of a packet are distinct, so their order does not matter.
             scatter::scatter_disjoint(self.var_mut(), &request, number > 0);
         }
     }
 }
 
 impl<T: Number> Array<T> {
-    /// Adds packets of `N` neighbouring elements to what is there, see [`Array::scatter_reduce_packet`].
+    /// Adds packets of `N` neighbouring elements to the array; see [`Array::scatter_reduce_packet`].
     ///
     /// # Panics
     ///
@@ -135,7 +136,7 @@ impl<T: Number> Array<T> {
         self.write_packets(How::Reduce(ReduceOp::Add), values, index.var(), None);
     }
 
-    /// As [`Array::scatter_add_packet`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_add_packet`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_add_packet_masked<const N: usize>(
         &mut self,
@@ -147,7 +148,7 @@ impl<T: Number> Array<T> {
     }
 }
 
-/// The positions of the elements of packets.
+/// Returns the positions of the elements of packets.
 #[track_caller]
 fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     if length == 0 || array.width() % length != 0 {
@@ -166,8 +167,8 @@ fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     (0..length).map(|offset| record::binary(BinaryOp::Add, &first, &literal(offset))).collect()
 }
 
-/// The number of a packet, in a type that holds the positions of its elements: where it is out of range they are so,
-/// too.
+/// Returns the number of a packet, in a type that holds the positions of its elements. If the number is out of range,
+/// so are these positions.
 #[track_caller]
 fn packet_number(index: &Var, width: Size, length: usize) -> Var {
     let ty = index.ty();
@@ -175,7 +176,7 @@ fn packet_number(index: &Var, width: Size, length: usize) -> Var {
     if ty == wide {
         return clamped(index, i64::MAX as u64 / length as u64 - 1);
     }
-    // No position of a packet before this one passes the largest number.
+    // Positions in packets before this one do not exceed the largest number.
     let beyond = (i32::MAX as usize / length).saturating_sub(1);
     if config::is_debug_on() || index.literal().is_some() || width > beyond * length {
         return record::cast(wide, index);
@@ -184,11 +185,11 @@ fn packet_number(index: &Var, width: Size, length: usize) -> Var {
     if is_small && length < 1 << 15 {
         return record::cast(Type::I32, index);
     }
-    // What is negative becomes large.
+    // Negative values become large ones.
     record::cast(Type::I32, &clamped(&record::cast(Type::U32, index), beyond as u64))
 }
 
-/// An index no further from zero than a number.
+/// Returns an index, clamped to a largest magnitude.
 #[track_caller]
 fn clamped(index: &Var, most: u64) -> Var {
     let ty = index.ty();

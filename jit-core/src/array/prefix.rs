@@ -10,8 +10,8 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{native, record};
 
-/// How [`Array::prefix`] goes over the elements: whether an element's own value takes part in its result, from which
-/// end, and in blocks of which length.
+/// The order in which [`Array::prefix`] goes over the elements: inclusive or exclusive, from which end, and in blocks
+/// of which length.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -39,8 +39,8 @@ impl Scan {
         Scan { is_exclusive: false, is_reverse: false, block: None }
     }
 
-    /// Over all elements from the first on; each result is that of the elements before, so the first one is the
-    /// identity of the operation.
+    /// Over all elements from the first on. Each result combines the elements before, so the first one is the identity
+    /// of the operation.
     #[must_use]
     pub const fn exclusive() -> Scan {
         Scan { is_exclusive: true, ..Scan::inclusive() }
@@ -52,7 +52,7 @@ impl Scan {
         Scan { is_reverse: true, ..self }
     }
 
-    /// Each block of so many elements on its own; the last one may be shorter.
+    /// Reduces each block of so many elements separately; the last one may be shorter.
     #[must_use]
     pub fn per_block(self, elements: impl Into<Size>) -> Scan {
         Scan { block: Some(elements.into()), ..self }
@@ -60,13 +60,13 @@ impl Scan {
 }
 
 impl<T: Element> Array<T> {
-    /// The reduction of all elements up to each one, as wide as the array.
+    /// Returns the reduction of all elements up to each one, as wide as the array.
     ///
     /// Integers wrap. Halves are added and multiplied in single precision, and each result is rounded once. Sums and
-    /// products of floats are joined in a fixed order (in rows of 2048 elements, 16 rows a chunk), so the result is the
-    /// same for any number of threads; minima and maxima are NaN from the first NaN on. The identities are those of the
-    /// reductions of no elements: 0, 1, the largest, the smallest value, all ones, zero. Stays lazy; the array will be
-    /// in memory.
+    /// products of floats are combined in a fixed order (in rows of 2048 elements, 16 rows a chunk), so the result is
+    /// the same for any number of threads. Minima and maxima are NaN from the first NaN on. The identities are those of
+    /// the reductions of no elements: 0, 1, the largest, the smallest value, all ones, zero. Stays lazy; the input is
+    /// materialised in memory.
     ///
     /// # Panics
     ///
@@ -99,21 +99,21 @@ impl<T: Element> Array<T> {
         Array::from_var(native::call(Call::Prefix(prefix), sizes, &[&self.var], T::TYPE, self.width()))
     }
 
-    /// The reduction of all elements up to and including each one; see [`Array::prefix`].
+    /// Returns the reduction of all elements up to and including each one; see [`Array::prefix`].
     #[must_use]
     #[track_caller]
     pub fn prefix_reduce(&self, op: ReduceOp) -> Self {
         self.prefix(op, Scan::inclusive())
     }
 
-    /// The reduction of all elements before each one; see [`Array::prefix`].
+    /// Returns the reduction of all elements before each one; see [`Array::prefix`].
     #[must_use]
     #[track_caller]
     pub fn prefix_reduce_exclusive(&self, op: ReduceOp) -> Self {
         self.prefix(op, Scan::exclusive())
     }
 
-    /// As [`Array::prefix_reduce`], beginning anew after every `elements` elements.
+    /// Like [`Array::prefix_reduce`], restarting after every `elements` elements.
     #[must_use]
     #[track_caller]
     pub fn block_prefix_reduce(&self, op: ReduceOp, elements: impl Into<Size>) -> Self {
@@ -122,7 +122,7 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of all elements up to and including each one; see [`Array::prefix`].
+    /// Returns the sum of all elements up to and including each one; see [`Array::prefix`].
     ///
     /// ```
     /// # use jit_core as jit;
@@ -140,14 +140,14 @@ impl<T: Number> Array<T> {
         self.prefix(ReduceOp::Add, Scan::inclusive())
     }
 
-    /// The sum of all elements before each one; 0 for the first. See [`Array::prefix`].
+    /// Returns the sum of all elements before each one; 0 for the first. See [`Array::prefix`].
     #[must_use]
     #[track_caller]
     pub fn prefix_sum_exclusive(&self) -> Self {
         self.prefix(ReduceOp::Add, Scan::exclusive())
     }
 
-    /// As [`Array::prefix_sum`], beginning anew after every `elements` elements.
+    /// Like [`Array::prefix_sum`], restarting after every `elements` elements.
     #[must_use]
     #[track_caller]
     pub fn block_prefix_sum(&self, elements: impl Into<Size>) -> Self {

@@ -1,8 +1,8 @@
-//! Arrays as text: what is shown of an array of some shape.
+//! Formatting of arrays of any shape.
 //!
-//! The rules are NumPy's: more than 1000 elements are shortened to three at the ends of each axis, lines end before
-//! column 75, elements that are below one another are aligned, floats have as many digits as tell them from their
-//! neighbours. Only what is shown is copied from the device. How it is put into lines is in `columns`.
+//! The rules are NumPy's. More than 1000 elements are shortened to three at the ends of each axis. Lines end before
+//! column 75, and elements below one another are aligned. Floats have the fewest digits that distinguish them from
+//! their neighbours. Only the elements shown are copied from the device. `columns` breaks them into lines.
 
 use std::fmt;
 use std::panic::Location;
@@ -18,16 +18,16 @@ use crate::schedule;
 use crate::schedule::read::{HostElements, read_for_host};
 use crate::trace::region;
 
-/// Arrays that are longer are shortened to their ends.
+/// Longer arrays are shortened to their ends.
 const LONGEST: usize = 1000;
-/// How many elements each end of an axis then shows.
+/// The number of elements that are then shown at each end of an axis.
 const END: usize = 3;
 
 impl<T: Element> fmt::Display for Array<T> {
-    /// The elements, which evaluates the array; a long array is shortened to its ends. Where the evaluation fails, its
-    /// error is printed in their place; where the environment holds a wrong setting, such as `JIT_DEVICE=cuda`, it
-    /// panics. What is computed inside of a traced loop or branch has no elements yet: there it is
-    /// `<symbolic f32[1024] in the loop at file.rs:12>`, and nothing is evaluated.
+    /// Writes the elements, which evaluates the array; a long array is shortened to its ends. If the evaluation fails,
+    /// its error is printed in their place. If the environment holds an invalid setting, such as `JIT_DEVICE=cuda`, it
+    /// panics. Values computed inside a traced loop or branch have no elements yet: they are printed as `<symbolic
+    /// f32[1024] in the loop at file.rs:12>`, and nothing is evaluated.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_shaped(self, &[self.len()], f)
     }
@@ -48,18 +48,18 @@ pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Fo
             let cells = elements.iter().map(|element| Cell::new(text(*element, f.precision()), T::TYPE.is_float()));
             Rows::new(cells.collect(), &axes).write(f)
         }
-        // Nothing that the program does can work then, and text that nobody may read must not hide it.
+        // No further operation of the program could succeed, so text that may go unread must not hide the error.
         Err(error) if error.kind() == ErrorKind::Configuration => panic!("{error}"),
         Err(error) => write!(f, "<{error}>"),
     }
 }
 
-/// Whether the elements are known when the kernel runs only. A literal is a number wherever it was made.
+/// Returns whether the elements are known only when the kernel runs. A literal is a number wherever it was made.
 fn is_symbolic(var: &Var) -> bool {
     var.known_bits().is_none() && schedule::is_symbolic(var)
 }
 
-/// Writes what is known of an array whose elements are computed when the kernel runs.
+/// Writes the known properties of an array whose elements are computed when the kernel runs.
 fn fmt_symbolic<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "<symbolic {}{shape:?}", T::TYPE)?;
     if let Some(label) = array.var().label() {
@@ -68,7 +68,7 @@ fn fmt_symbolic<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Form
     write!(f, " {}>", region::describe(array.var()))
 }
 
-/// The positions along an axis that are shown; `None` for those that are left out.
+/// Returns the positions shown along an axis; `None` for those left out.
 fn shown_of_axis(length: usize, elements: usize) -> Vec<Option<usize>> {
     if elements <= LONGEST || length <= 2 * END {
         return (0..length).map(Some).collect();
@@ -76,7 +76,7 @@ fn shown_of_axis(length: usize, elements: usize) -> Vec<Option<usize>> {
     (0..END).map(Some).chain([None]).chain((length - END..length).map(Some)).collect()
 }
 
-/// The numbers of the elements that are shown, in their order.
+/// Collects the numbers of the elements that are shown, in their order.
 fn collect_positions(axes: &[Vec<Option<usize>>], shape: &[usize], begin: usize, positions: &mut Vec<usize>) {
     let Some((axis, inner)) = axes.split_first() else {
         positions.push(begin);
@@ -88,8 +88,8 @@ fn collect_positions(axes: &[Vec<Option<usize>>], shape: &[usize], begin: usize,
     }
 }
 
-/// One element. Floats have as many digits behind the point as are asked for; else those that are very large or small
-/// have an exponent.
+/// Returns the text of an element. Floats have the requested number of digits after the point; without a request, very
+/// large and very small ones have an exponent.
 fn text<T: Element>(element: T, precision: Option<usize>) -> String {
     if !T::TYPE.is_float() {
         return element.to_string();
@@ -110,16 +110,16 @@ fn text<T: Element>(element: T, precision: Option<usize>) -> String {
     }
 }
 
-/// The number of the fewest decimal digits that is nearer to a half than to its neighbours.
+/// Returns the decimal number with the fewest digits that is nearer to a half than to its neighbours.
 fn shortest_of_half<T: Element>(element: T, value: f64) -> f64 {
     let is_it = |short: &f64| scalar::cast(Type::F64, T::TYPE, short.to_bits()) == element.to_bits();
     (0..8).filter_map(|digits| format!("{value:.digits$e}").parse().ok()).find(is_it).unwrap_or(value)
 }
 
 impl<T: Element> Array<T> {
-    /// The elements at some positions in ascending order, of which neighbours are copied together.
+    /// Returns the elements at some positions, which ascend; neighbours are copied together.
     fn at_positions(&self, positions: &[usize]) -> Result<Vec<T>, Error> {
-        // Formatting does not know who asked for it: the line that made the value is the best there is.
+        // Formatting has no caller location: the line that made the value is the best available.
         let buffer = match read_for_host(&self.var, "it is printed", self.var.site())? {
             HostElements::Same(bits) => return Ok(vec![T::from_bits(bits); positions.len()]),
             HostElements::Memory(buffer) => buffer,
@@ -133,9 +133,9 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Element> fmt::Debug for Array<T> {
-    /// Element type, width, state, name and the line that made the value; the elements too if they are there and few.
-    /// Evaluates nothing. What is computed inside of a traced loop or branch is
-    /// `<symbolic f32[1024] in the loop at file.rs:12>`.
+    /// Writes element type, width, state, name and the line that made the value; also the elements, if they are
+    /// available and few. Evaluates nothing. Values computed inside a traced loop or branch are printed as `<symbolic
+    /// f32[1024] in the loop at file.rs:12>`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if is_symbolic(&self.var) {
             return fmt_symbolic(self, &[self.len()], f);

@@ -9,12 +9,13 @@
 //! | `f32` | `f32` | `f32` | `f32` | `f32` | `f32` | `f64` |
 //! | `f64` | `f64` | `f64` | `f64` | `f64` | `f64` | `f64` |
 //!
-//! Of two integers of like sign the wider one wins; of different sign, the smallest signed type that holds all values
-//! of both. `u64` and a signed integer have none, which is an error of the compiler. The operands are converted as
-//! [`Array::cast`] does it, before the operation.
+//! Of two integers of the same signedness the wider one wins. For different signedness, the result is the smallest
+//! signed type that holds all values of both. `u64` and a signed integer have none, which is a compile-time error. The
+//! operands are converted as by [`Array::cast`], before the operation.
 //!
-//! Numbers of the host are weak: they take the array's type if it is of their class, so that `half_array * 0.5` stays
-//! `f16` and `int_array + 1` stays `i32`. A float beside integers gives `f32`, an integer beside a mask `i32`.
+//! Host numbers are weakly typed: they take the array's type if it is of the same class, so that `half_array * 0.5`
+//! stays `f16` and `int_array + 1` stays `i32`. A float combined with integers yields `f32`, an integer combined with a
+//! mask `i32`.
 
 use half::{bf16, f16};
 use jit_runtime::ir::Type;
@@ -23,7 +24,7 @@ use super::{Array, Element};
 use crate::graph::Var;
 use crate::trace::record;
 
-/// Element types that meet in one operation; `Output` is the type in which it is computed.
+/// Element types that can be combined in one operation; `Output` is the type in which it is computed.
 #[diagnostic::on_unimplemented(
     message = "arrays of `{Self}` and `{B}` have no common element type",
     label = "convert one side: `.cast::<{B}>()` on the left or `.cast::<{Self}>()` on the right",
@@ -34,10 +35,10 @@ pub trait Promote<B> {
     type Output: Element;
 }
 
-/// The element type in which arrays of two types meet.
+/// The common element type of arrays of two types.
 pub type Promoted<A, B> = <A as Promote<B>>::Output;
 
-/// Element types whose arrays can be where an array of `T` is wanted: those that promote into `T`.
+/// Element types whose arrays are accepted where an array of `T` is expected: those that promote into `T`.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` does not become an array of `{T}` by itself",
     label = "expected an array of `{T}` or of a type that promotes into it",
@@ -45,7 +46,7 @@ pub type Promoted<A, B> = <A as Promote<B>>::Output;
 )]
 pub trait PromotesTo<T> {}
 
-/// One row for each type: those that promote into it.
+/// One row for each type: the types that promote into it.
 macro_rules! into {
     ($($into:ident: $($from:ident)*;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -89,7 +90,7 @@ into! {
     f64: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32;
 }
 
-/// Pairs of types that meet in a third one.
+/// Pairs of types with a common third type.
 macro_rules! meet {
     ($($a:ident $b:ident: $both:ident;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -115,7 +116,7 @@ meet! {
 }
 
 impl<T: Element> Array<T> {
-    /// The array as one of the type that it promotes into.
+    /// Returns the array, converted to the type that it promotes into.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn promoted<U: Element>(&self) -> Array<U> {
@@ -123,7 +124,7 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// Conversion that is none, and costs nothing, for the most frequent case.
+/// Identity conversion, which costs nothing, for the most frequent case.
 #[inline(always)]
 #[track_caller]
 fn cast(ty: Type, var: &Var) -> Var {

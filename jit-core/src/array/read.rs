@@ -11,7 +11,7 @@ use crate::schedule;
 use crate::schedule::read::{HostElements, read_for_host};
 
 impl<T: Element> Array<T> {
-    /// The elements. Evaluates the array if that has not been done, and waits for it.
+    /// Returns the elements. Evaluates the array if that has not been done, and waits for it.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The element of an array of width 1. Evaluates the array if that has not been done, and waits for it.
+    /// Returns the element of an array of width 1. Evaluates the array if that has not been done, and waits for it.
     ///
     /// # Errors
     ///
@@ -46,11 +46,11 @@ impl<T: Element> Array<T> {
         self.get(0)
     }
 
-    /// One element. Evaluates the array if that has not been done, and waits for it.
+    /// Returns one element. Evaluates the array if that has not been done, and waits for it.
     ///
     /// # Errors
     ///
-    /// As [`Array::to_vec`], and beyond the end.
+    /// As [`Array::to_vec`], and when the position is beyond the end.
     #[track_caller]
     pub fn get(&self, index: usize) -> Result<T, Error> {
         let site = Location::caller();
@@ -68,19 +68,19 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// Some of the elements that are in memory.
+/// Copies a range of elements from memory.
 pub(super) fn copy<T: Element>(buffer: &Buffer, first: usize, count: usize) -> Result<Vec<T>, Error> {
     T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
 }
 
-/// One of the elements that are in memory.
+/// Copies one element from memory.
 fn element<T: Element>(buffer: &Buffer, index: usize) -> Result<T, Error> {
     let mut bits = [0; 8];
     buffer.read(index * size_of::<T>(), &mut bits[..size_of::<T>()])?;
     Ok(T::from_bits(u64::from_le_bytes(bits)))
 }
 
-/// The value of a float, exactly.
+/// Returns the exact value of a float.
 pub(crate) fn as_f64(ty: Type, bits: u64) -> f64 {
     f64::from_bits(scalar::cast(ty, Type::F64, bits))
 }

@@ -1,7 +1,7 @@
-//! Reductions that are made of others.
+//! Reductions that are composed of others.
 //!
-//! All results have width 1 and stay lazy; what is reduced is computed in the kernel that reduces it. Halves are
-//! computed in single precision from the first product on, and rounded once at the end.
+//! All results have width 1 and stay lazy; the input is computed in the kernel that reduces it. Halves are computed in
+//! single precision from the first product on, and rounded once at the end.
 
 use std::panic::Location;
 
@@ -14,11 +14,11 @@ use crate::size::Size;
 use crate::trace::{record, reduce};
 
 impl<T: Element> Array<T> {
-    /// All elements combined into one, of width 1: see [`Array::sum`] and its like for each operation.
+    /// Reduces all elements to one, of width 1; see [`Array::sum`] and the other methods for each operation.
     ///
     /// # Panics
     ///
-    /// When the elements have no such operation: arithmetic of `bool`, and bits of floats.
+    /// When the operation does not exist for the element type: arithmetic of `bool`, and bits of floats.
     #[must_use]
     #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Self {
@@ -27,7 +27,7 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// Refuses operations that an element type does not have.
+/// Panics for operations that an element type does not have.
 #[track_caller]
 pub(super) fn check_op<T: Element>(op: ReduceOp) {
     let is_bitwise = matches!(op, ReduceOp::And | ReduceOp::Or);
@@ -38,7 +38,7 @@ pub(super) fn check_op<T: Element>(op: ReduceOp) {
     }
 }
 
-/// The type in which an element type is summed.
+/// Returns the type in which an element type is summed.
 const fn wide(ty: Type) -> Type {
     match ty {
         Type::F16 | Type::BF16 => Type::F32,
@@ -51,28 +51,29 @@ fn widened(var: &Var) -> Var {
     record::cast(wide(var.ty()), var)
 }
 
-/// The sum of products in the wide type.
+/// Returns the sum of products in the wide type.
 #[track_caller]
 fn wide_dot(a: &Var, b: &Var) -> Var {
     reduce::reduce(ReduceOp::Add, &record::binary(BinaryOp::Mul, &widened(a), &widened(b)))
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of the products, of width 1; 0 for no elements. Integers wrap.
+    /// Returns the sum of the products, of width 1; 0 for no elements. Integers wrap.
     #[must_use]
     #[track_caller]
     pub fn dot(&self, other: impl Operand<T>) -> Self {
         Array::from_var(record::cast(T::TYPE, &wide_dot(self.var(), other.into_array().var())))
     }
 
-    /// The sum of the squares, of width 1; 0 for no elements. Integers wrap.
+    /// Returns the sum of the squares, of width 1; 0 for no elements. Integers wrap.
     #[must_use]
     #[track_caller]
     pub fn squared_norm(&self) -> Self {
         self.dot(self)
     }
 
-    /// The position of the smallest element, of width 1: the first one of several, and the first NaN if there is one.
+    /// Returns the position of the smallest element, of width 1: the first one of several, and the first NaN if there
+    /// is one.
     ///
     /// # Panics
     ///
@@ -83,7 +84,8 @@ impl<T: Number> Array<T> {
         self.position_of(ReduceOp::Min)
     }
 
-    /// The position of the largest element, of width 1: the first one of several, and the first NaN if there is one.
+    /// Returns the position of the largest element, of width 1: the first one of several, and the first NaN if there is
+    /// one.
     ///
     /// # Panics
     ///
@@ -94,7 +96,7 @@ impl<T: Number> Array<T> {
         self.position_of(ReduceOp::Max)
     }
 
-    /// The first position of what a reduction gives, which is one of the elements.
+    /// Returns the first position of the result of a reduction that returns one of the elements.
     #[track_caller]
     fn position_of(&self, op: ReduceOp) -> UInt {
         if self.width() == 0 {
@@ -112,7 +114,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// The root of the sum of the squares, of width 1; 0 for no elements.
+    /// Returns the root of the sum of the squares, of width 1; 0 for no elements.
     #[must_use]
     #[track_caller]
     pub fn norm(&self) -> Self {
@@ -121,31 +123,31 @@ impl<T: FloatElement> Array<T> {
         Array::from_var(record::cast(T::TYPE, &root))
     }
 
-    /// The mean squared distance from the mean, of width 1: the variance of a whole population. NaN for no elements.
+    /// Returns the mean squared distance from the mean, of width 1: the population variance. NaN for no elements.
     #[must_use]
     #[track_caller]
     pub fn variance(&self) -> Self {
         self.variance_with(0)
     }
 
-    /// The sum of the squared distances from the mean, divided by the number of elements minus `ddof`, of width 1: with
-    /// 1, the estimate of a variance from a sample. Not finite where there are not more than `ddof` elements.
+    /// Returns the sum of the squared distances from the mean, divided by the number of elements minus `ddof`, of width
+    /// one. With `ddof` 1 it is the sample variance. Not finite for `ddof` elements or fewer.
     ///
-    /// It is computed in two steps, the mean first, which loses no digits to a large mean.
+    /// It is computed in two passes, the mean first, so a large mean costs no digits.
     #[must_use]
     #[track_caller]
     pub fn variance_with(&self, ddof: usize) -> Self {
         Array::from_var(record::cast(T::TYPE, &self.wide_variance(ddof)))
     }
 
-    /// The root of the variance, of width 1: see [`Array::variance`].
+    /// Returns the root of the variance, of width 1: see [`Array::variance`].
     #[must_use]
     #[track_caller]
     pub fn std(&self) -> Self {
         self.std_with(0)
     }
 
-    /// The root of the variance, of width 1: see [`Array::variance_with`].
+    /// Returns the root of the variance, of width 1: see [`Array::variance_with`].
     #[must_use]
     #[track_caller]
     pub fn std_with(&self, ddof: usize) -> Self {
@@ -164,7 +166,7 @@ impl<T: FloatElement> Array<T> {
     }
 }
 
-/// A sum divided by a number of elements.
+/// Returns a sum divided by a number of elements.
 #[track_caller]
 fn quotient(sum: &Var, count: Size) -> Var {
     let count = record::size_as(sum.ty(), count);
@@ -172,28 +174,28 @@ fn quotient(sum: &Var, count: Size) -> Var {
 }
 
 impl Mask {
-    /// Whether all lanes are true, of width 1; true without lanes.
+    /// Returns whether all lanes are true, of width 1; true for no lanes.
     #[must_use]
     #[track_caller]
     pub fn all(&self) -> Mask {
         self.reduce_and()
     }
 
-    /// Whether any lane is true, of width 1; false without lanes.
+    /// Returns whether any lane is true, of width 1; false for no lanes.
     #[must_use]
     #[track_caller]
     pub fn any(&self) -> Mask {
         self.reduce_or()
     }
 
-    /// Whether no lane is true, of width 1; true without lanes.
+    /// Returns whether no lane is true, of width 1; true for no lanes.
     #[must_use]
     #[track_caller]
     pub fn none(&self) -> Mask {
         !self.any()
     }
 
-    /// How many lanes are true, of width 1.
+    /// Returns the number of true lanes, of width 1.
     #[must_use]
     #[track_caller]
     pub fn count(&self) -> UInt {

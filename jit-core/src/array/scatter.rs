@@ -1,11 +1,12 @@
 //! Writing to elements at computed positions: scatters.
 //!
-//! All of them change the array that they are called on, not its clones: those keep their elements. If there is no
-//! other handle the elements are overwritten in place, else they are copied first. Nothing is written before the array,
-//! or what depends on it, is evaluated.
+//! All of them change the array that they are called on, not its clones, which keep their elements. If there is no
+//! other handle, the elements are overwritten in place; otherwise they are copied first. Nothing is written before the
+//! array, or a value that depends on it, is evaluated.
 //!
-//! Value, index and mask are equally wide or have width 1; each lane writes one element. Inside of a traced `if` or
-//! `while` the lanes write that take part in it, in each iteration. There the array can be written by more than one
+//! Value, index and mask have the same width or width 1; each lane writes one element. Inside a traced `if` or `while`
+//! only the active lanes write, in each iteration. There the array can be written by more than one scatter, but read
+//! only after the region, because other lanes write at other times.
 //! scatter, but read only after the region: other lanes write when they get there.
 
 use jit_runtime::ir::{AtomicOp, ReduceOp};
@@ -20,34 +21,34 @@ fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>)
 }
 
 impl<T: Element> Array<T> {
-    /// Writes values to the elements at some positions. Where lanes write to the same element, one of the values stays:
-    /// the last lane's under `jit::set_deterministic(true)`.
+    /// Writes values to the elements at some positions. Where several lanes write to the same element, one of the
+    /// values is stored: the last lane's under `jit::set_deterministic(true)`.
     ///
-    /// A value has the type of the array, or one that promotes into it. Any integer type will do as an index.
+    /// The values have the type of the array, or one that promotes into it. The index may have any integer type.
     ///
-    /// Nothing is written at positions outside of the array, negative ones among them, literal or computed. With
+    /// Nothing is written at positions outside the array, including negative ones, whether literal or computed. With
     /// `JIT_DEBUG=on` they make the array an [`Error`](jit_runtime::Error) that names lane, index, width and line.
     ///
     /// # Panics
     ///
-    /// When widths do not fit together; inside of a traced loop, when the array is not one that was declared before it.
+    /// When widths do not match; inside a traced loop, when the array was not declared before the loop.
     #[track_caller]
     pub fn scatter<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>) {
         scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), None));
     }
 
-    /// As [`Array::scatter`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
         scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
     }
 
-    /// Combines values with the elements at some positions. All lanes count, also those with the same position. Sums
-    /// and products of floats depend on the order: it is fixed, whatever the number of threads, for targets of at most
-    /// two elements for each lane, and for all under `jit::set_deterministic(true)`; `docs/evaluation.md` has the
-    /// details.
+    /// Combines values with the elements at some positions. All lanes contribute, also those with the same position.
+    /// Sums and products of floats depend on the order. The order is fixed, for any number of threads, for targets of
+    /// at most two elements for each lane, and for all targets under `jit::set_deterministic(true)`;
+    /// `docs/evaluation.md` has the details.
     ///
-    /// A constant that changes nothing is not written: 0 added, 1 multiplied, and so on.
+    /// A constant identity is not written: 0 added, 1 multiplied, and so on.
     ///
     /// # Panics
     ///
@@ -58,7 +59,7 @@ impl<T: Element> Array<T> {
         scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), None));
     }
 
-    /// As [`Array::scatter_reduce`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_reduce`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_reduce_masked<I: Integer>(
         &mut self,
@@ -70,9 +71,9 @@ impl<T: Element> Array<T> {
         scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), Some(mask)));
     }
 
-    /// Writes values to the elements at some positions; gives what each lane has found there, at the moment when it
-    /// wrote. Lanes with the same position come one after another, in an unspecified order (their own under
-    /// `jit::set_deterministic(true)`). Outside of the array there is zero.
+    /// Writes values to the elements at some positions. Returns the element that each lane found there when it wrote.
+    /// Lanes with the same position run one after another, in an unspecified order (in lane order under
+    /// `jit::set_deterministic(true)`). Reads outside the array return zero.
     ///
     /// # Panics
     ///
@@ -82,7 +83,7 @@ impl<T: Element> Array<T> {
         self.atomic(AtomicOp::Exchange, value.into_array().var(), index.var(), None)
     }
 
-    /// As [`Array::scatter_exchange`] on the lanes where the mask is true; zero on the others.
+    /// Like [`Array::scatter_exchange`] on the lanes where the mask is true; zero on the others.
     #[track_caller]
     pub fn scatter_exchange_masked<I: Integer>(
         &mut self,
@@ -94,8 +95,8 @@ impl<T: Element> Array<T> {
     }
 
     /// Writes values to the elements at some positions, each if the element has the bits of `expected` at that moment.
-    /// Gives what each lane has found, and whether it has written. Lanes with the same position come one after another,
-    /// in an unspecified order.
+    /// Returns the element that each lane found, and whether it wrote. Lanes with the same position run one after
+    /// another, in an unspecified order.
     ///
     /// # Panics
     ///
@@ -110,7 +111,7 @@ impl<T: Element> Array<T> {
         self.compare_exchange(&expected.into_array(), &value.into_array(), index.var(), None)
     }
 
-    /// As [`Array::scatter_cas`] on the lanes where the mask is true; zero and false on the others.
+    /// Like [`Array::scatter_cas`] on the lanes where the mask is true; zero and false on the others.
     #[track_caller]
     pub fn scatter_cas_masked<I: Integer>(
         &mut self,
@@ -153,7 +154,7 @@ impl<T: Number> Array<T> {
         self.scatter_reduce(ReduceOp::Add, value, index);
     }
 
-    /// As [`Array::scatter_add`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_add`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_add_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
         self.scatter_reduce_masked(ReduceOp::Add, value, index, mask);
@@ -161,9 +162,10 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Integer> Array<T> {
-    /// Adds one to the elements at some positions; gives what each lane has found there. So lanes with the same
-    /// position get different, consecutive numbers: places in a list that is being filled. Which lane gets which is
-    /// unspecified, but under `jit::set_deterministic(true)`. Lanes whose position is outside of the array get zero.
+    /// Adds one to the elements at some positions. Returns the element that each lane found there. So lanes with the
+    /// same position get distinct, consecutive numbers, for example slots of a list that is being filled. The
+    /// assignment is unspecified except under `jit::set_deterministic(true)`. Lanes whose position is outside the array
+    /// get zero.
     ///
     /// # Panics
     ///
@@ -173,7 +175,7 @@ impl<T: Integer> Array<T> {
         self.atomic(AtomicOp::Reduce(ReduceOp::Add), Array::from(T::ONE).var(), index.var(), None)
     }
 
-    /// As [`Array::scatter_inc`] on the lanes where the mask is true; zero on the others.
+    /// Like [`Array::scatter_inc`] on the lanes where the mask is true; zero on the others.
     #[track_caller]
     pub fn scatter_inc_masked<I: Integer>(&mut self, index: &Array<I>, mask: &Mask) -> Array<T> {
         self.atomic(AtomicOp::Reduce(ReduceOp::Add), Array::from(T::ONE).var(), index.var(), Some(mask))

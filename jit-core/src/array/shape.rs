@@ -1,7 +1,7 @@
-//! Elements in another order: all of it gathers, at indices that are computed from the lane's number.
+//! Reordering of elements: each operation is a gather at indices computed from the lane number.
 //!
-//! Nothing is evaluated for it: what is done to an expression becomes part of the kernel that uses the result, and what
-//! is done to memory reads it where it lies (see [`Array::gather`] for what happens to large expressions).
+//! Nothing is evaluated: a reordered expression is fused into the kernel that uses the result, and reordered memory is
+//! read in place (see [`Array::gather`] for large expressions).
 
 use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
@@ -13,19 +13,19 @@ use crate::size::Size;
 use crate::trace::record;
 use jit_runtime::ir::Type;
 
-/// A number of elements, below 2³², as a value of width 1.
+/// Returns a number of elements, below 2³², as a value of width 1.
 #[track_caller]
 fn size(size: Size) -> UInt {
     Array::from_var(record::size(size))
 }
 
-/// A width as a 32-bit literal. Widths of arrays that exist are below 2³².
+/// Returns a width as a 32-bit literal. Existing arrays have widths below 2³².
 fn count(width: usize) -> u32 {
     width as u32
 }
 
 impl<T: Element> Array<T> {
-    /// The elements from last to first.
+    /// Returns the elements from last to first.
     #[must_use]
     #[track_caller]
     #[doc(alias = "flip")]
@@ -36,7 +36,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The whole array `times` times, one after the other: `[1, 2]` becomes `[1, 2, 1, 2]`.
+    /// Repeats the whole array `times` times: `[1, 2]` becomes `[1, 2, 1, 2]`.
     #[must_use]
     #[track_caller]
     pub fn tile(&self, times: impl Into<Size>) -> Self {
@@ -48,7 +48,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// Each element `times` times: `[1, 2]` becomes `[1, 1, 2, 2]`.
+    /// Repeats each element `times` times: `[1, 2]` becomes `[1, 1, 2, 2]`.
     #[must_use]
     #[track_caller]
     pub fn repeat(&self, times: impl Into<Size>) -> Self {
@@ -60,11 +60,11 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The elements at a range of positions: `x.slice(2..5)`, `x.slice(..n)`.
+    /// Returns the elements at a range of positions: `x.slice(2..5)`, `x.slice(..n)`.
     ///
     /// # Panics
     ///
-    /// When the range begins after its end, or ends beyond the array.
+    /// When the start of the range is after its end, or its end is beyond the array.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
@@ -72,7 +72,7 @@ impl<T: Element> Array<T> {
         self.part(start, end)
     }
 
-    /// The elements from a position to another one.
+    /// Returns the elements between two positions.
     #[track_caller]
     fn part(&self, start: Size, end: Size) -> Self {
         if start.is_always(Size::from(0)) && end.is_always(self.width()) {
@@ -81,8 +81,8 @@ impl<T: Element> Array<T> {
         self.gather(&(UInt::arange(end - start) + size(start)))
     }
 
-    /// Every `step`-th element of a range. With a negative step from its last element backwards, as NumPy's
-    /// `x[range][::step]`.
+    /// Returns every `step`-th element of a range. A negative step goes backwards from the last element of the range,
+    /// as NumPy's `x[range][::step]`.
     ///
     /// # Panics
     ///
@@ -96,7 +96,7 @@ impl<T: Element> Array<T> {
         }
         let stride = step.unsigned_abs();
         let width = (end - start).div_ceil(stride);
-        // A stride beyond the range reads one element, of which it says nothing.
+        // A stride beyond the range reads only one element, so its value does not matter.
         let index = UInt::arange(width) * count(stride);
         match step {
             _ if width == 0 => Array::zeros(0),
@@ -105,7 +105,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The first and last position (excluded) of a range.
+    /// Returns the first and last position (excluded) of a range.
     #[track_caller]
     fn positions(&self, range: impl RangeBounds<usize>) -> (Size, Size) {
         let start = match range.start_bound() {
@@ -133,7 +133,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The first elements, up to a position, and the rest.
+    /// Splits the array at a position.
     ///
     /// # Panics
     ///
@@ -146,7 +146,7 @@ impl<T: Element> Array<T> {
         (self.part(Size::from(0), position), self.part(position, self.width()))
     }
 
-    /// Parts of equal width, in order.
+    /// Splits the array into parts of equal width, in order.
     ///
     /// # Panics
     ///
@@ -165,10 +165,10 @@ impl<T: Element> Array<T> {
         (0..parts).map(|part| self.part(width * part, width * (part + 1))).collect()
     }
 
-    /// Several arrays as one, one after the other; of width 0 for none. A single one is given back as it is.
+    /// Concatenates arrays; the result has width 0 if there are none. A single array is returned unchanged.
     ///
-    /// Each lane of the result looks into every part, reading from the one that it belongs to: join few large parts
-    /// rather than many small ones, and those from a host loop as a `Vec` of elements.
+    /// Each lane of the result tests every part and reads from the one that contains it. Concatenate few large parts
+    /// rather than many small ones, and collect those from a host loop as a `Vec` of elements.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -202,8 +202,8 @@ impl<T: Element> Array<T> {
         joined
     }
 
-    /// The elements moved by a distance to higher positions (to lower ones if it is negative). Those that leave at an
-    /// end are lost; zeros come in at the other one. The width stays.
+    /// Shifts the elements to higher positions by a distance (to lower ones if it is negative). Elements shifted out at
+    /// one end are lost, and zeros are shifted in at the other end. The width stays the same.
     #[must_use]
     #[track_caller]
     #[doc(alias = "roll")]
@@ -211,7 +211,7 @@ impl<T: Element> Array<T> {
         self.shift_with(distance, T::default())
     }
 
-    /// As [`Array::shift`], with another value coming in.
+    /// Like [`Array::shift`], but shifts in another value.
     #[must_use]
     #[track_caller]
     pub fn shift_with(&self, distance: isize, fill: T) -> Self {
@@ -232,8 +232,8 @@ impl<T: Element> Array<T> {
         if fill.to_bits() == 0 { moved } else { is_inside.select(moved, fill) }
     }
 
-    /// The elements moved by a distance to higher positions (to lower ones if it is negative), those that leave at an
-    /// end coming back at the other one.
+    /// Rotates the elements to higher positions by a distance (to lower ones if it is negative). Elements shifted out
+    /// at one end come back in at the other end.
     #[must_use]
     #[track_caller]
     pub fn roll(&self, distance: isize) -> Self {
@@ -253,7 +253,7 @@ impl<T: Element> Array<T> {
         self.gather(&index)
     }
 
-    /// As [`Array::gather`], with negative positions counting from the end: -1 is the last element.
+    /// Like [`Array::gather`], but negative positions count from the end: -1 is the last element.
     #[must_use]
     #[track_caller]
     pub fn take<I: Integer>(&self, index: &Array<I>) -> Self {
@@ -267,11 +267,11 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// The elements of a part that begins at some lane, on the lanes of the whole.
+/// Returns the elements of a part that begins at some lane, on the lanes of the whole.
 #[track_caller]
 fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: Size, is_before_end: Option<&Mask>) -> Array<T> {
     let is_after_begin = (begin > 0).then(|| lanes.ge(size(begin)));
-    // The mask alone says which lane has the element of a part with one.
+    // For a part of one element the mask alone selects the lane.
     let index = if part.width() == 1 { UInt::from(0) } else { lanes - size(begin) };
     match (is_before_end, is_after_begin) {
         (Some(before), Some(after)) => part.gather_masked(&index, &(before & after)),
@@ -281,7 +281,7 @@ fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: Size, is_before_end
     }
 }
 
-/// All pairs of elements of two arrays, the first one's varying fastest: the coordinates of a grid, row by row.
+/// Returns all pairs of elements of two arrays, the first one's varying fastest: the coordinates of a grid, row by row.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -299,7 +299,7 @@ pub fn meshgrid<A: Element, B: Element>(x: &Array<A>, y: &Array<B>) -> (Array<A>
     (x.tile(y.width()), y.repeat(x.width()))
 }
 
-/// All triples of elements of three arrays, the first one's varying fastest, then the second one's.
+/// Returns all triples of elements of three arrays, the first one's varying fastest, then the second one's.
 #[must_use]
 #[track_caller]
 pub fn meshgrid3<A: Element, B: Element, C: Element>(
@@ -310,7 +310,7 @@ pub fn meshgrid3<A: Element, B: Element, C: Element>(
     (x.tile(y.width() * z.width()), y.repeat(x.width()).tile(z.width()), z.repeat(x.width() * y.width()))
 }
 
-/// All combinations of elements of some arrays, the first one's varying fastest.
+/// Returns all combinations of elements of some arrays, the first one's varying fastest.
 #[must_use]
 #[track_caller]
 pub fn meshgrid_all<T: Element, P: Borrow<Array<T>>>(axes: &[P]) -> Vec<Array<T>> {

@@ -1,4 +1,4 @@
-//! [`Traverse`] for arrays, and for the numbers that are elements of them.
+//! [`Traverse`] for arrays, and for numbers of their element types.
 
 use super::{Array, Element};
 use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};

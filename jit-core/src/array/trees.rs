@@ -1,8 +1,8 @@
-//! Operations on all arrays of a value at once, leaf by leaf: a struct of arrays moves as one.
+//! Operations on all arrays of a value, leaf by leaf: a struct of arrays is processed like one array.
 //!
-//! What leaves share (widths, masks, indices) is checked for each leaf, as for single arrays. A leaf of width 1 beside
-//! a wider one is shared by all elements of the value: it is gathered from as if it were repeated. Where all leaves
-//! have width 1, the value has one element.
+//! The arguments that leaves share (widths, masks, indices) are checked for each leaf, as for single arrays. A leaf of
+//! width 1 next to a wider one is shared by all elements of the value: it is gathered from as if it were repeated. If
+//! all leaves have width 1, the value has one element.
 
 use std::panic::Location;
 
@@ -18,9 +18,10 @@ use crate::trace::{gather as lanes, local, record};
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{self, Traverse, arrays, owned_arrays};
 
-/// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.
+/// Gathers the elements of every array at some positions, like [`Array::gather`]. The result has the shape of the
+/// value.
 ///
-/// An array of width 1 beside a wider one belongs to all elements of the value, so it counts as repeated. If all have
+/// An array of width 1 next to a wider one belongs to all elements of the value, so it counts as repeated. If all have
 /// width 1, there is one element, at position 0.
 #[must_use]
 #[track_caller]
@@ -28,15 +29,15 @@ pub fn gather<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>) -> X 
     gather_leaves(tree, None, index.var(), None)
 }
 
-/// As [`gather`] where the mask is true; zero, reading nothing, where it is false.
+/// Like [`gather`] where the mask is true; zero, without reading, where it is false.
 #[must_use]
 #[track_caller]
 pub fn gather_masked<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>, mask: &Mask) -> X {
     gather_leaves(tree, None, index.var(), Some(mask.var()))
 }
 
-/// The elements of every array in the lanes where a mask is true, as [`Array::filter`]. The mask is evaluated and
-/// counted, once; the elements stay lazy. Arrays of width 1 are repeated, as those of the result have one width.
+/// Returns the elements of every array in the lanes where a mask is true, like [`Array::filter`]. The mask is evaluated
+/// and counted once; the elements stay lazy. Arrays of width 1 are repeated, so that all results have one width.
 ///
 /// # Panics
 ///
@@ -51,8 +52,8 @@ pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
     gather_leaves(tree, Some(mask.width()), mask.compress().var(), None)
 }
 
-/// The elements of every array in the ascending order of keys, as [`Array::sort_by_key`]; one sort for all arrays.
-/// Stays lazy.
+/// Returns the elements of every array in the ascending order of keys, like [`Array::sort_by_key`]; one sort serves all
+/// arrays. Stays lazy.
 ///
 /// # Panics
 ///
@@ -68,17 +69,17 @@ pub fn sort_by_key<X: Traverse + Clone, K: Element>(tree: &X, keys: &Array<K>) -
     gather_leaves(tree, Some(keys.width()), keys.argsort().var(), None)
 }
 
-/// Writes every array of a value to the array in its place in the target, as [`Array::scatter`].
+/// Writes every array of a value to the corresponding array of the target, like [`Array::scatter`].
 ///
 /// # Panics
 ///
-/// As [`Array::scatter`], and when the values do not hold equally many arrays of equal types.
+/// As [`Array::scatter`], and when the values do not hold the same number of arrays of the same types.
 #[track_caller]
 pub fn scatter<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X, index: &Array<I>) {
     scatter_leaves(target, value, index.var(), None);
 }
 
-/// As [`scatter`] on the lanes where the mask is true; the others may have any index.
+/// Like [`scatter`] on the lanes where the mask is true; the others may have any index.
 ///
 /// # Panics
 ///
@@ -88,12 +89,12 @@ pub fn scatter_masked<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X
     scatter_leaves(target, value, index.var(), Some(mask.var()));
 }
 
-/// The arrays of the one value where the mask is true, those of the other where it is false.
+/// Selects the arrays of the first value where the mask is true, those of the second where it is false.
 ///
 /// # Panics
 ///
-/// When the values do not hold equally many arrays of equal types, or differ in what a mask cannot choose between:
-/// values of the host, and arrays that they only borrow or share (behind `&`, `Rc` and `Arc`).
+/// When the values do not hold the same number of arrays of the same types, or differ in leaves that a mask cannot
+/// choose between: host values, and arrays that they only borrow or share (behind `&`, `Rc` and `Arc`).
 #[must_use]
 #[track_caller]
 pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X {
@@ -110,8 +111,8 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
     with_arrays(if_true, chosen)
 }
 
-/// The same value with arrays that never become part of code, as [`Array::make_opaque`]: all of them are evaluated
-/// together.
+/// Returns the value with arrays that never become literals in code, like [`Array::make_opaque`]. All of them are
+/// evaluated together.
 ///
 /// # Panics
 ///
@@ -132,7 +133,7 @@ pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
     with_arrays(tree, vars)
 }
 
-/// Refuses values that differ in what a choice between them cannot take from both.
+/// Panics if values differ in a leaf that a mask cannot choose between.
 #[track_caller]
 fn check_kept<X: Traverse>(a: &X, b: &X) {
     let (a, b) = (Leaves::of(a), Leaves::of(b));
@@ -149,7 +150,7 @@ fn check_kept<X: Traverse>(a: &X, b: &X) {
     }
 }
 
-/// Refuses values that do not hold the same arrays.
+/// Panics if values do not hold the same arrays.
 #[track_caller]
 fn check_same_leaves(a: &[Var], b: &[Var]) {
     if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.ty() != b.ty() || local::is_local(a) != local::is_local(b))
@@ -160,7 +161,7 @@ fn check_same_leaves(a: &[Var], b: &[Var]) {
     }
 }
 
-/// Refuses per-lane local memory, of which no other lane has elements.
+/// Panics for per-lane local memory, whose elements no other lane can read.
 #[track_caller]
 fn refuse_local(var: &Var) {
     if local::is_local(var) {
@@ -182,13 +183,13 @@ fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, m
     put_arrays(target, targets);
 }
 
-/// Gathers from each array; from those that are shared as if they were as wide as the elements are many, or as the
-/// others.
+/// Gathers from each array. Arrays of width 1 are gathered from as if they were as wide as the others, or as the number
+/// of elements.
 #[track_caller]
 fn gather_leaves<X: Traverse + Clone>(tree: &X, elements: Option<Size>, index: &Var, mask: Option<&Var>) -> X {
     let mut vars = owned_arrays(tree);
     let elements = elements.or_else(|| vars.iter().map(Var::width).find(|&width| width != 1));
-    // A loop and no closure: the user's line is that of our caller.
+    // A loop instead of a closure, so that the reported line is that of our caller.
     for var in &mut vars {
         refuse_local(var);
         *var = match elements {
@@ -199,8 +200,8 @@ fn gather_leaves<X: Traverse + Clone>(tree: &X, elements: Option<Size>, index: &
     with_arrays(tree, vars)
 }
 
-/// A copy of a value with other arrays, as many as it holds. Refuses values that hold none, and borrow some: nothing
-/// would happen.
+/// Returns a copy of a value with other arrays, as many as it holds. Panics if a value holds none but borrows some, as
+/// the call would have no effect.
 #[track_caller]
 fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
     if vars.is_empty() && !arrays(tree).is_empty() {

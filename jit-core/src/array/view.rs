@@ -1,4 +1,4 @@
-//! The elements of an array, read where they lie.
+//! Host views of an array's elements in place.
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,22 +16,22 @@ use crate::schedule::read::read_for_host;
 /// The elements of an array as a slice, without a copy: see [`Array::view`].
 pub struct View<T: Element> {
     elements: Elements<T>,
-    /// Held, so that the array has a second owner and no scatter overwrites its memory.
+    /// Retained, so that the array has a second owner and no scatter overwrites its memory.
     _array: Array<T>,
 }
 
 enum Elements<T> {
-    /// The memory that kernels have written.
+    /// Memory that kernels have written.
     Memory(Bytes),
     /// A copy.
     Copied(Vec<T>),
 }
 
 impl<T: Element> Array<T> {
-    /// The elements as a slice of the memory in which they lie, without a copy. Evaluates the array if that has not
-    /// been done, and waits for it. Constants and masks, whose memory holds no values of `T`, are copied.
+    /// Returns the elements as a slice of their storage, without a copy. Evaluates the array if that has not been done,
+    /// and waits for it. Constants and masks, whose storage holds no values of `T`, are copied.
     ///
-    /// While the view lives, the array has another owner: what is scattered to it goes to a copy.
+    /// While the view lives, the array has another owner, so scatters to it write to a copy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -52,7 +52,7 @@ impl<T: Element> Array<T> {
     pub fn view(&self) -> Result<View<T>, Error> {
         let site = Location::caller();
         let elements = match read_for_host(self.var(), "its elements are read", site)? {
-            // The memory of a frozen function is overwritten when a host call in there is over.
+            // The memory of a frozen function is overwritten when the host call inside it ends.
             HostElements::Memory(buffer) if T::TYPE != Type::Bool && !host_call::is_foreign(self.var()) => {
                 Elements::Memory(buffer.bytes()?)
             }

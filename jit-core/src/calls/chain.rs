@@ -1,19 +1,19 @@
-//! The calls that are being traced, one within another.
+//! The stack of calls that are being traced.
 //!
-//! Tracing a call traces all its targets. One that calls itself again would never end, whatever the lanes would do, so
-//! the depth is limited.
+//! Tracing a call traces all its targets. Tracing a recursive call would never end, whatever the lanes do, so the depth
+//! is limited.
 
 use std::panic::Location;
 
 use crate::misuse::Misuse;
 use crate::trace::function_label::TRACED;
 
-/// Calls within calls up to this depth are traced.
+/// Nested calls are traced up to this depth.
 const DEPTH: usize = 64;
-/// How many names of a chain are shown.
+/// The number of names shown of a chain.
 const SHOWN: usize = 6;
 
-/// A call that is being traced, until it is dropped.
+/// A call that is being traced; it ends when this is dropped.
 pub(super) struct Link(());
 
 impl Link {

@@ -1,8 +1,8 @@
-//! What the methods of `#[jit(dispatch)]` traits on a [`Ptr`] call: generated code alone reaches it.
+//! The runtime of `#[jit(dispatch)]` methods on a [`Ptr`]: only generated code calls it.
 //!
 //! A generated method opens a [`Call`], runs the trait's method on each instance that can occur, and takes the merged
-//! result. Whether an argument is made of arrays is decided by its type, which generated code asks by what methods it
-//! has ([`Argument`]): the more special trait is found first.
+//! result. The type of an argument decides whether it is made of arrays. Generated code tests this by method lookup
+//! ([`Argument`]): the more special trait is found first.
 
 use std::panic::Location;
 use std::rc::Rc;
@@ -19,16 +19,16 @@ use crate::trace::{local, record};
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, arrays, zero_like};
 
-/// The instances that lanes can want.
+/// The instances that lanes may call.
 pub struct Targets<'a, T: ?Sized> {
     slots: Slots<'a, T>,
     ids: Vec<u32>,
     index: Var,
-    /// The lanes of each instance, if they are computed one by one.
+    /// The lanes of each instance, if the instances are computed one by one.
     groups: Option<Groups>,
 }
 
-/// Refuses the call of a `#[host]` method on a pointer.
+/// Rejects the call of a `#[host]` method on a pointer.
 #[track_caller]
 pub fn only_on_instances(method: &str) -> ! {
     Misuse::new(format!("`{method}` is called through a pointer"), Location::caller())
@@ -39,7 +39,7 @@ pub fn only_on_instances(method: &str) -> ! {
         .panic()
 }
 
-/// The targets of a pointer.
+/// Returns the targets of a pointer.
 #[must_use]
 #[track_caller]
 pub fn targets<T: ?Sized>(ptr: &Ptr<T>) -> Targets<'_, T> {
@@ -56,14 +56,14 @@ pub fn targets<T: ?Sized>(ptr: &Ptr<T>) -> Targets<'_, T> {
     }
     let known = index.literal();
     let mut ids: Vec<u32> = alive(&slots).filter(|&id| known.is_none_or(|known| known == u64::from(id))).collect();
-    // When nobody can be wanted, the first instance is traced for the shape of its result alone.
+    // If no instance can be called, the first one is traced, only for the shape of its result.
     if ids.is_empty() {
         ids.extend(alive(&slots).next());
     }
     Targets { slots, ids, index, groups: None }
 }
 
-/// How to call without sorting.
+/// The advice to call without sorting.
 const WITHOUT: &str = "lanes are known only when the kernel runs: call the pointer itself, without `sorted`";
 
 impl<T: ?Sized> Targets<'_, T> {
@@ -79,7 +79,7 @@ impl<T: ?Sized> Targets<'_, T> {
         let mut guard = Guard::begin(name, &self.index, self.ids.clone(), width, &arguments.0, site);
         match &self.groups {
             Some(groups) => guard.sort(Rc::clone(groups)),
-            // Null is no instance, but no mistake either.
+            // Null is not an instance, but not an error either.
             None => guard.check("instance", &self.index, None, self.slots.len() + 1),
         }
         Call { name, width, guard, position: 0, site }
@@ -94,12 +94,12 @@ impl<T: ?Sized> Targets<'_, T> {
     }
 }
 
-/// The arrays of a call's arguments.
+/// The arrays in the arguments of a call.
 #[derive(Default)]
 pub struct Arguments(Vec<Var>);
 
 impl Arguments {
-    /// No arguments.
+    /// Creates an empty list of arguments.
     #[must_use]
     pub fn new() -> Self {
         Arguments::default()
@@ -116,17 +116,17 @@ pub struct Call {
 }
 
 impl Call {
-    /// Notes a place that the call may change.
+    /// Registers a place that the call may change.
     pub fn state<X: Traverse + ?Sized>(&mut self, name: &'static str, place: &X) {
         self.guard.state(name, Leaves::of(place));
     }
 
-    /// Writes the value that the target begins with to a place.
+    /// Writes the target's initial value to a place.
     pub fn lend<X: Traverse + ?Sized>(&mut self, place: &mut X) {
         self.guard.lend(place);
     }
 
-    /// Takes a place's value after the target.
+    /// Takes a place's value after the target ran.
     pub fn take<X: Traverse + ?Sized>(&mut self, place: &X) {
         self.guard.take(place);
     }
@@ -146,7 +146,7 @@ impl Call {
     }
 }
 
-/// Types that a method can give.
+/// Types that a method can return.
 #[diagnostic::on_unimplemented(
     message = "a dispatched method cannot give `{Self}`",
     label = "what differs by lane must be made of arrays",
@@ -174,7 +174,7 @@ impl Merged {
         }
     }
 
-    /// The result, if there was an instance to call.
+    /// Returns the result, if there was an instance to call.
     pub fn result<X: Traverse>(&self, first: Option<X>) -> Option<X> {
         let mut value = first?;
         self.result.write(&mut value);
@@ -182,7 +182,7 @@ impl Merged {
     }
 }
 
-/// An argument that every target is given.
+/// An argument that every target receives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a dispatched method: every instance is given it once",
     label = "this type is not `Clone`",
@@ -202,13 +202,13 @@ impl<T: Clone> CloneArg for T {
     }
 }
 
-/// An argument for the next target.
+/// Returns the argument for the next target.
 #[inline(always)]
 pub fn clone_arg<T: CloneArg>(value: &T) -> T {
     value.clone_arg()
 }
 
-/// An argument, to be asked for its arrays.
+/// An argument, tested for arrays by method lookup.
 pub struct Argument<'a, T: ?Sized>(pub &'a T);
 
 /// Arguments that are made of arrays.
@@ -231,11 +231,11 @@ pub trait OtherArgument {
 
 impl<T: ?Sized> OtherArgument for &Argument<'_, T> {}
 
-/// The type of a result, for calls that have no instance to ask.
+/// The type of a result, for calls that have no instance.
 pub struct ResultOf<T>(std::marker::PhantomData<T>);
 
 impl<T> ResultOf<T> {
-    /// Of the type of a value that is not there.
+    /// Creates the type of a value that does not exist.
     #[must_use]
     pub fn of(_: &Option<T>) -> Self {
         ResultOf(std::marker::PhantomData)
@@ -246,7 +246,7 @@ impl<T> ResultOf<T> {
 pub trait DefaultResult {
     /// The type.
     type Value;
-    /// Zero in each lane.
+    /// Returns zero in each lane.
     fn zero(&self, merged: &Merged) -> Self::Value;
 }
 
@@ -265,11 +265,11 @@ impl<T: Default + Traverse> DefaultResult for ResultOf<T> {
     }
 }
 
-/// Types of which nothing is known without a value.
+/// Types without a known zero.
 pub trait OtherResult {
     /// The type.
     type Value;
-    /// Refuses the call.
+    /// Rejects the call.
     fn zero(&self, merged: &Merged) -> Self::Value;
 }
 

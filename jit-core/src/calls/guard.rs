@@ -1,8 +1,8 @@
-//! What all calls share: the guard between the targets.
+//! The common part of all calls: the guard around the targets.
 //!
-//! For each target it is opened; places that the call may change are lent the value that the target begins with; the
-//! caller runs the target; the places' values are taken, and the result is given. In the end the values of all targets
-//! are merged.
+//! For each target the guard is opened, and places that the call may change receive the target's initial value. The
+//! caller runs the target; then the values of the places are taken, and the result is stored. At the end the values of
+//! all targets are merged.
 
 use super::chain::Link;
 use super::sorted::{self, Groups};
@@ -14,14 +14,14 @@ use crate::traverse::leaves::Leaves;
 use crate::traverse::{Leaf, Traverse, Visitor};
 use std::panic::Location;
 
-/// A call that is being traced. Dropping it leaves the trace as it was before.
+/// A call that is being traced. Dropping it restores the trace to its state before.
 pub(crate) struct Guard {
     name: &'static str,
     recorder: SwitchRecorder,
-    /// The lanes of each target, if they are computed one by one.
+    /// The lanes of each target, if the targets are computed one by one.
     groups: Option<Groups>,
     states: Vec<State>,
-    /// The places that were lent a value, and those whose value was taken.
+    /// The number of places that have received a value, and of those whose value was taken.
     lent: usize,
     taken: usize,
     /// The first target's result.
@@ -34,9 +34,10 @@ pub(crate) struct Guard {
 struct State {
     name: &'static str,
     before: Leaves,
-    /// What the next target begins with: the value from before, but for arrays that a target has scattered to.
+    /// The initial value for the next target: the value before the call, except for arrays that a target has scattered
+    /// to.
     next: Leaves,
-    /// After the target.
+    /// The values after the target.
     after: Vec<Var>,
 }
 
@@ -55,18 +56,18 @@ impl Guard {
         Guard { name, recorder, groups: None, states: Vec::new(), lent: 0, taken: 0, result: None, site, _link: link }
     }
 
-    /// Has the targets computed one by one, each on its lanes.
+    /// Makes the targets run one by one, each on its lanes.
     pub(crate) fn sort(&mut self, groups: Groups) {
         self.recorder.evaluate();
         self.groups = Some(groups);
     }
 
-    /// While debugging, reports lanes whose number is not below a count.
+    /// In debug mode, reports lanes whose number is not below a count.
     pub(crate) fn check(&mut self, what: &'static str, index: &Var, mask: Option<&Var>, count: usize) {
         self.recorder.check(what, index, mask, count);
     }
 
-    /// Notes a place that the call may change.
+    /// Registers a place that the call may change.
     pub(crate) fn state(&mut self, name: &'static str, before: Leaves) {
         self.states.push(State { name, next: before.clone(), before, after: Vec::new() });
     }
@@ -77,13 +78,13 @@ impl Guard {
         self.recorder.open();
     }
 
-    /// Writes the value that the target begins with to a place.
+    /// Writes the target's initial value to a place.
     pub(crate) fn lend<X: Traverse + ?Sized>(&mut self, place: &mut X) {
         self.states[self.lent].next.write(place);
         self.lent += 1;
     }
 
-    /// Takes a place's value after the target.
+    /// Takes a place's value after the target ran.
     pub(crate) fn take<X: Traverse + ?Sized>(&mut self, place: &X) {
         let after = Leaves::of(place);
         let state = &mut self.states[self.taken];
@@ -104,7 +105,7 @@ impl Guard {
         state.after = after.arrays;
     }
 
-    /// Takes the result of the target, and ends it.
+    /// Takes the result of the target, and closes it.
     pub(crate) fn give<X: Traverse + ?Sized>(&mut self, value: &X) {
         let leaves = Leaves::of(value);
         if let Some(first) = &self.result {
@@ -113,11 +114,11 @@ impl Guard {
         let mut values = leaves.arrays.clone();
         self.states.iter_mut().for_each(|state| values.append(&mut state.after));
         self.recorder.close(values);
-        // What it is like: nobody but the trace holds what the target has computed.
+        // Only the shape is retained, so that the trace is the only owner of the values that the target has computed.
         self.result.get_or_insert_with(|| leaves.zeroed());
     }
 
-    /// Refuses results that differ in what the host decides.
+    /// Rejects results that differ in host values.
     fn check_host_values<X: Traverse + ?Sized>(&self, first: &Leaves, leaves: &Leaves, value: &X) {
         if !first.differs_in_host_values(leaves) {
             return;
@@ -136,7 +137,7 @@ impl Guard {
             .panic()
     }
 
-    /// Ends the call; gives its result, and the places that it may have changed.
+    /// Ends the call; returns its result, and the places that it may have changed.
     pub(crate) fn finish(self) -> (Leaves, Vec<Leaves>) {
         let Guard { recorder, groups, mut states, result, site, .. } = self;
         let result = result.unwrap_or_default();
@@ -146,7 +147,7 @@ impl Guard {
         let values = match groups {
             None => recorder.finish(defaults),
             Some(groups) => {
-                // Nobody else holds the arrays that are written.
+                // The arrays that are written have no other owner.
                 states.iter_mut().flat_map(|state| [&mut state.before, &mut state.next]).for_each(|leaves| {
                     leaves.take_arrays();
                 });
@@ -161,13 +162,13 @@ impl Guard {
     }
 }
 
-/// A value of a target, without its arrays, which the call replaces.
+/// Returns a value of a target without its arrays, which the call replaces.
 pub(super) fn emptied<X: Traverse>(mut value: X) -> X {
     Leaves::of(&value).zeroed().write(&mut value);
     value
 }
 
-/// Where a host value is in a value.
+/// Returns the path of a host value in a value.
 fn path_of<X: Traverse + ?Sized>(value: &X, position: usize) -> Option<String> {
     let mut paths = Vec::new();
     value.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
@@ -178,8 +179,8 @@ fn path_of<X: Traverse + ?Sized>(value: &X, position: usize) -> Option<String> {
     paths.into_iter().nth(position)
 }
 
-/// How many lanes a call has: as many as its target and mask, which must agree; where these are the same on all lanes,
-/// as its arguments, if they agree. Other arrays may be read at an index or scattered to.
+/// Returns the number of lanes of a call: the width of its target and mask, which must agree. If these are uniform, it
+/// is the width of its arguments, if they agree. Other arrays may be read at an index or scattered to.
 pub(crate) fn call_width(index: &Var, mask: Option<&Var>, arguments: &[Var], site: &'static Location<'static>) -> Size {
     let one = Size::from(1);
     match (index.width(), mask.map_or(one, Var::width)) {

@@ -13,11 +13,11 @@ use crate::size::Size;
 use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
 use jit_runtime::ir::Type;
 
-/// Values that implement a trait, each with a number, the *id*, by which lanes name it.
+/// Values that implement a trait. Each has a number, the *id*, by which lanes refer to it.
 ///
-/// Ids count from 1; 0 is null and names nobody. A new instance gets the lowest id that is free. Calls
-/// through a [`Ptr`] see the instances that there are when the call is traced: an id whose instance was removed names
-/// nobody until it is given to another one. Pointers keep the instances alive.
+/// Ids count from 1; 0 is null and refers to no instance. A new instance gets the lowest free id. Calls through a
+/// [`Ptr`] see the instances that exist when the call is traced. The id of a removed instance refers to no instance
+/// until it is reused. Pointers keep the instances alive.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -34,16 +34,16 @@ pub struct Instances<T: ?Sized> {
     shared: Arc<Shared<T>>,
 }
 
-/// What instances and the pointers to them share.
+/// The state that instances and the pointers to them share.
 pub(super) struct Shared<T: ?Sized> {
-    /// Tells sets of instances apart.
+    /// Distinguishes sets of instances.
     pub(super) serial: u64,
     slots: RwLock<Vec<Option<Slot<T>>>>,
 }
 
-/// An instance in its place.
+/// The slot of an instance.
 pub(super) struct Slot<T: ?Sized> {
-    /// Tells apart the instances that have had an id, whatever their types.
+    /// Distinguishes the instances that have had an id, whatever their types.
     serial: u64,
     instance: Box<T>,
 }
@@ -59,18 +59,18 @@ fn next_serial() -> u64 {
     SERIAL.fetch_add(1, Ordering::Relaxed)
 }
 
-/// All instances, which nobody changes meanwhile.
+/// All instances, locked against changes.
 pub(super) type Slots<'a, T> = RwLockReadGuard<'a, Vec<Option<Slot<T>>>>;
 
 impl<T: ?Sized> Shared<T> {
-    /// The instances, also while they are read further out.
+    /// Returns the instances, also while a caller further out reads them.
     pub(super) fn slots(&self) -> Slots<'_, T> {
         self.slots.read_recursive()
     }
 }
 
 impl<T: Traverse + ?Sized> Shared<T> {
-    /// Shows which instances there are and what they hold, to a visitor who asks for that, once.
+    /// Shows the instances and their contents to a visitor that requests them, once.
     pub(super) fn show(&self, visitor: &mut Visitor<'_>) {
         visitor.instances(self.serial, |visitor| {
             let slots = self.slots();
@@ -84,29 +84,29 @@ impl<T: Traverse + ?Sized> Shared<T> {
     }
 }
 
-/// The slot of an id.
+/// Returns the slot of an id.
 fn position(id: u32) -> usize {
     (id as usize).wrapping_sub(1)
 }
 
-/// The ids that name somebody, ascending.
+/// Returns the ids of existing instances, ascending.
 pub(super) fn alive<T: ?Sized>(slots: &[Option<Slot<T>>]) -> impl Iterator<Item = u32> {
     slots.iter().zip(1..).filter_map(|(instance, id)| instance.as_ref().map(|_| id))
 }
 
-/// The instance of an id.
+/// Returns the instance of an id.
 pub(super) fn instance<T: ?Sized>(slots: &[Option<Slot<T>>], id: u32) -> Option<&T> {
     slots.get(position(id))?.as_ref().map(|slot| &*slot.instance)
 }
 
 impl<T: ?Sized> Instances<T> {
-    /// No instances.
+    /// Creates an empty set of instances.
     #[must_use]
     pub fn new() -> Self {
         Instances { shared: Arc::new(Shared { serial: next_serial(), slots: RwLock::new(Vec::new()) }) }
     }
 
-    /// Adds an instance; gives its id, the lowest that is free.
+    /// Adds an instance; returns its id, the lowest that is free.
     pub fn push(&mut self, instance: Box<T>) -> u32 {
         let mut slots = self.shared.slots.write();
         let free = slots.iter().position(Option::is_none).unwrap_or(slots.len());
@@ -117,7 +117,7 @@ impl<T: ?Sized> Instances<T> {
         free as u32 + 1
     }
 
-    /// Takes an instance out. Its id names nobody then, until the next [`push`](Self::push) that takes it.
+    /// Removes an instance. Its id then refers to no instance until a [`push`](Self::push) reuses it.
     pub fn remove(&mut self, id: u32) -> Option<Box<T>> {
         let mut slots = self.shared.slots.write();
         let removed = slots.get_mut(position(id))?.take();
@@ -127,14 +127,14 @@ impl<T: ?Sized> Instances<T> {
         removed.map(|slot| slot.instance)
     }
 
-    /// The instance of an id. While the result is held, no instance can be changed.
+    /// Returns the instance of an id. While the result is held, no instance can be changed.
     #[must_use]
     pub fn get(&self, id: u32) -> Option<InstanceRef<'_, T>> {
         RwLockReadGuard::try_map(self.shared.slots(), |slots| instance(slots, id)).ok().map(InstanceRef)
     }
 
-    /// The instance of an id, to be changed. Calls that are traced afterwards see the change; values that were recorded
-    /// before don't. While the result is held, no call can be traced.
+    /// Returns the instance of an id mutably. Calls that are traced afterwards see the change; values that were
+    /// recorded before do not. While the result is held, no call can be traced.
     pub fn get_mut(&mut self, id: u32) -> Option<InstanceMut<'_, T>> {
         let slots = self.shared.slots.write();
         RwLockWriteGuard::try_map(slots, |slots| slots.get_mut(position(id))?.as_mut().map(|slot| &mut *slot.instance))
@@ -142,36 +142,36 @@ impl<T: ?Sized> Instances<T> {
             .map(InstanceMut)
     }
 
-    /// How many instances there are.
+    /// Returns the number of instances.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.slots().iter().flatten().count()
     }
 
-    /// Whether there is no instance.
+    /// Returns whether there is no instance.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The ids of all instances, ascending.
+    /// Returns the ids of all instances, ascending.
     #[must_use]
     pub fn ids(&self) -> Vec<u32> {
         alive(&self.shared.slots()).collect()
     }
 
-    /// All instances with their ids, ascending.
+    /// Returns all instances with their ids, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, InstanceRef<'_, T>)> {
         self.ids().into_iter().filter_map(|id| Some((id, self.get(id)?)))
     }
 
-    /// A pointer in each lane to the instance of an id. Ids that name nobody are as null.
+    /// Creates a pointer in each lane to the instance of an id. Ids without an instance act as null.
     #[must_use]
     pub fn at(&self, ids: &UInt) -> Ptr<T> {
         Ptr::new(Arc::clone(&self.shared), ids.clone())
     }
 
-    /// Null pointers.
+    /// Creates null pointers.
     #[must_use]
     #[track_caller]
     pub fn null(&self, width: impl Into<Size>) -> Ptr<T> {

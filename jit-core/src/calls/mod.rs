@@ -1,17 +1,17 @@
 //! Calls whose target depends on the lane.
 //!
-//! Every target that can occur is traced once, under the mask of the lanes that want it, on the caller's own values:
-//! what is constant for the caller is constant inside. A lane that wants no target, because its index is out of range,
-//! its pointer null or its mask false, gets zero of every result and does nothing.
+//! Every target that can occur is traced once, under the mask of the lanes that call it, on the caller's own values:
+//! constants of the caller are constants in the target. A lane calls no target if its index is out of range, its
+//! pointer null or its mask false; it gets zero of every result and does nothing.
 //!
-//! | part | what |
+//! | part | contents |
 //! |---|---|
 //! | `switch` | functions and closures by number: [`switch()`], [`switch_masked`] |
-//! | `sorted` | the same, each target in kernels of its own: [`switch_sorted`] |
+//! | `sorted` | the same, each target in separate kernels: [`switch_sorted`] |
 //! | `instances`, `ptr` | objects by number: [`Instances`], [`Ptr`] |
-//! | [`dispatch`] | what the generated methods of a [`Ptr`] call |
-//! | `guard` | what all calls share: state, results, checks |
-//! | `chain` | calls within calls, and where that has to end |
+//! | [`dispatch`] | the runtime of generated methods of a [`Ptr`] |
+//! | `guard` | the common part of all calls: state, results, checks |
+//! | `chain` | nested calls, and the limit of their depth |
 
 mod chain;
 #[doc(hidden)]

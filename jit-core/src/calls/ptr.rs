@@ -10,15 +10,15 @@ use crate::size::Size;
 use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
 use jit_runtime::ir::Type;
 
-/// In each lane, one of the [`Instances`](super::Instances) of a trait, or null.
+/// A pointer per lane: in each lane, one of the [`Instances`](super::Instances) of a trait, or null.
 ///
-/// The methods of a trait that is marked with `#[jit(dispatch)]` can be called on it: each lane calls its instance;
-/// null gets zero of every result and does nothing. It is an array of ids: it can be the state of a loop, the value of
-/// an `if`, gathered and compared.
+/// The methods of a trait that is marked with `#[jit(dispatch)]` can be called on it. Each lane calls its instance;
+/// null lanes get zero of every result and do nothing. A pointer is an array of ids: it can be the state of a loop or
+/// the value of an `if`, and it can be gathered and compared.
 pub struct Ptr<T: ?Sized> {
     shared: Arc<Shared<T>>,
     ids: UInt,
-    /// Calls are computed one instance after another.
+    /// Calls run one instance after another.
     is_sorted: bool,
 }
 
@@ -39,45 +39,46 @@ impl<T: ?Sized> Ptr<T> {
         &self.shared
     }
 
-    /// The id of each lane's instance; 0 is null.
+    /// Returns the id of each lane's instance; 0 is null.
     #[must_use]
     pub fn id(&self) -> UInt {
         self.ids.clone()
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "as for arrays, widths are compared")]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// The number of lanes, to make arrays of the same width.
+    /// Returns the number of lanes, to make arrays of the same width.
     #[must_use]
     pub fn width(&self) -> Size {
         self.ids.width()
     }
 
-    /// The same pointer, whose calls are computed at once, and each instance's method in kernels of its own on nothing
-    /// but its lanes. That is worth it when methods are large and neighbouring lanes want different instances.
+    /// Returns the same pointer, whose calls are evaluated at once, with each instance's method in separate kernels on
+    /// its lanes alone. This is worth it when methods are large and neighbouring lanes call different instances.
     ///
-    /// The results are those of an ordinary call, widths and what methods write included. Methods run under the mask of
-    /// their lanes, as the arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane wants are
-    /// not run. In a traced region, where lanes have no values yet, a call of such a pointer is an error.
+    /// The results are those of an ordinary call, including widths and the arrays that methods write. Methods run under
+    /// the mask of their lanes, as the arms of an `#[evaluated]` `if` do, so they may read elements; methods that no
+    /// lane calls are not run. In a traced region, where lanes have no values yet, a call of such a pointer is an
+    /// error.
     #[must_use]
     pub fn sorted(&self) -> Self {
         Ptr { is_sorted: true, ..self.clone() }
     }
 
-    /// Where the pointer is null.
+    /// True where the pointer is null.
     #[must_use]
     #[track_caller]
     pub fn is_null(&self) -> Mask {
         self.ids.eq(0)
     }
 
-    /// Where both name the same instance, or none. Pointers to different sets of instances are equal where both are
-    /// null.
+    /// True where both refer to the same instance, or to none. Pointers to different sets of instances are equal where
+    /// both are null.
     #[must_use]
     #[track_caller]
     pub fn eq(&self, other: &Ptr<T>) -> Mask {
@@ -87,35 +88,35 @@ impl<T: ?Sized> Ptr<T> {
         self.is_null() & other.is_null()
     }
 
-    /// Where they name different instances.
+    /// True where they refer to different instances.
     #[must_use]
     #[track_caller]
     pub fn ne(&self, other: &Ptr<T>) -> Mask {
         !self.eq(other)
     }
 
-    /// The pointer where a mask is true, null elsewhere.
+    /// Returns the pointer where a mask is true, null elsewhere.
     #[must_use]
     #[track_caller]
     pub fn masked(&self, mask: &Mask) -> Self {
         self.with_ids(mask.select(&self.ids, 0))
     }
 
-    /// The pointers of other lanes.
+    /// Gathers the pointers of other lanes.
     #[must_use]
     #[track_caller]
     pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
         self.with_ids(self.ids.gather(index))
     }
 
-    /// The pointers of other lanes where a mask is true, null elsewhere.
+    /// Gathers the pointers of other lanes where a mask is true, null elsewhere.
     #[must_use]
     #[track_caller]
     pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
         self.with_ids(self.ids.gather_masked(index, mask))
     }
 
-    /// Pointers to the same set of instances by other ids.
+    /// Creates pointers to the same set of instances with other ids.
     #[must_use]
     pub fn with_ids(&self, ids: UInt) -> Self {
         Ptr { shared: Arc::clone(&self.shared), ids, is_sorted: self.is_sorted }
@@ -128,8 +129,8 @@ impl<T: ?Sized> Clone for Ptr<T> {
     }
 }
 
-/// The ids; the instances are no part of the pointer, but what a frozen function does depends on them. Pointers to
-/// different sets do not merge.
+/// Visits the ids. The instances are not part of the pointer, but the recording of a frozen function depends on them.
+/// Pointers to different sets do not merge.
 impl<T: Traverse + ?Sized> Traverse for Ptr<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         visitor.host(HostValue::Number(Type::U64, self.shared.serial));

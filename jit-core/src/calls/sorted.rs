@@ -1,8 +1,8 @@
-//! Calls by sorting: each target runs on its own lanes, in launches of its own.
+//! Calls by sorting: each target runs on its own lanes, in separate launches.
 //!
-//! Lanes are sorted by target, stably. Targets are traced as in any call, on arrays of all lanes; what one of them
-//! gives is computed for its lanes alone, over a list of their numbers (see [`schedule::Selection`]), and put to where
-//! it belongs. This reads the index, so it evaluates; the order is cached as long as the index lives.
+//! Lanes are sorted by target, stably. Targets are traced as in any call, on arrays of all lanes. The result of a
+//! target is computed for its lanes alone, over a list of their numbers (see [`schedule::Selection`]), and then
+//! scattered to these lanes. This reads the index, so it evaluates; the order is cached as long as the index lives.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -26,10 +26,10 @@ use crate::trace::switch::Computed;
 use crate::trace::{gather, record, region};
 use crate::traverse::{Traverse, arrays};
 
-/// How many indices a thread keeps the order of.
+/// The number of indices whose order a thread caches.
 const KEPT: usize = 16;
 
-/// The lanes of each target that any lane wants, ascending.
+/// The lanes of each target that any lane calls, ascending.
 pub(super) type Groups = Rc<Vec<(u32, UInt)>>;
 
 struct CachedGroups {
@@ -42,13 +42,13 @@ thread_state! {
     static CACHED_GROUPS: RefCell<Vec<CachedGroups>> = RefCell::new(Vec::new());
 }
 
-/// As [`switch()`](super::switch()), computed at once, and each target in kernels of its own on nothing but its lanes.
-/// That is worth it when targets are large and neighbouring lanes want different ones.
+/// Like [`switch()`](super::switch()), but evaluated at once, with each target in separate kernels on its lanes alone.
+/// This is worth it when targets are large and neighbouring lanes call different ones.
 ///
-/// The results are those of [`switch()`](super::switch()), widths and what targets write included. Targets run under
-/// the mask of their lanes as the arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane
-/// wants are not run. Where a target combines lanes, as in a sum, it is computed on all of them. An index of width 1
-/// makes it an ordinary call.
+/// The results are those of [`switch()`](super::switch()), including widths and the arrays that targets write. Targets
+/// run under the mask of their lanes as the arms of an `#[evaluated]` `if` do, so they may read elements; targets that
+/// no lane calls are not run. If a target combines lanes, as in a sum, the combination covers all of them. An index of
+/// width 1 makes it an ordinary call.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -63,7 +63,7 @@ thread_state! {
 ///
 /// # Panics
 ///
-/// As [`switch()`](super::switch()) does, inside of a traced region, and when an evaluation fails.
+/// As [`switch()`](super::switch()), inside a traced region, and when an evaluation fails.
 #[track_caller]
 pub fn switch_sorted<F: Callable<A>, A: Traverse + Clone>(
     index: impl SwitchIndex,
@@ -86,8 +86,8 @@ where
     call(&said, &index, None, targets, arguments, groups, site)
 }
 
-/// The lanes of each target that is wanted, and the index on the lanes that get here; no lanes where the call needs no
-/// sorting. Messages say how to call without.
+/// Returns the lanes of each target that is called, and the index on the active lanes; no lanes if the call needs no
+/// sorting. Error messages advise how to call without sorting.
 pub(super) fn sort(
     said: &Var,
     index: &Var,
@@ -109,7 +109,7 @@ pub(super) fn sort(
         }
         None => (said.clone(), index.clone()),
     };
-    // Which lanes belong to which target is not known when a recording is made; the results are the same.
+    // The lanes of each target are not known when a recording is made; the results are the same.
     if index.width() == 1 || launches::is_recording() {
         return (index, None);
     }
@@ -117,7 +117,7 @@ pub(super) fn sort(
     (index, Some(groups).filter(|groups| !groups.is_empty()))
 }
 
-/// Computes arguments that all targets read.
+/// Evaluates arguments that all targets read.
 pub(super) fn store(arguments: &[Var], width: Size, site: &'static Location<'static>) {
     let is_of_lanes = |var: &&Var| var.width() == width && !var.is_evaluated() && !crate::trace::local::is_local(var);
     let wanted: Vec<&Var> = arguments.iter().filter(is_of_lanes).collect();
@@ -128,7 +128,7 @@ pub(super) fn store(arguments: &[Var], width: Size, site: &'static Location<'sta
 
 const WHY: &str = "a sorted call runs each target by itself";
 
-/// Computes what the targets give, each on its own lanes; gives the values of all lanes.
+/// Evaluates the results of the targets, each on its own lanes; returns the values of all lanes.
 pub(super) fn compute(
     groups: &Groups,
     parts: Vec<Computed>,
@@ -136,7 +136,7 @@ pub(super) fn compute(
     defaults: Vec<Var>,
     site: &'static Location<'static>,
 ) -> Vec<Var> {
-    // The lanes of a target are those that get here.
+    // The lanes of a target are the active ones.
     let _outside = region::exit_all();
     let mut merged: Vec<Var> = defaults.into_iter().map(|default| widened(default, width)).collect();
     for ((_, lanes), part) in groups.iter().zip(parts) {
@@ -163,7 +163,7 @@ fn widened(value: Var, width: Size) -> Var {
     }
 }
 
-/// What a target gives on its lanes; the arrays that it writes are written.
+/// Evaluates the results of a target on its lanes, with the arrays that it writes.
 fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
     let Computed { values, arrays, writes } = part;
     let is_missing = |var: &&Var| !var.is_evaluated() && var.width() == width;
@@ -197,7 +197,7 @@ fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: &'static Location<'
     Ok(picked)
 }
 
-/// The lanes of each target.
+/// Returns the lanes of each target.
 fn groups(said: &Var, index: &Var, count: usize) -> Groups {
     let cached = CACHED_GROUPS.with_borrow(|cached| {
         let is_same = |cached: &&CachedGroups| {

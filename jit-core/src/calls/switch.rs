@@ -13,7 +13,7 @@ use crate::trace::{record, scatter};
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, arrays};
 
-/// What can be called with a tuple of arguments: functions and closures.
+/// Targets that can be called with a tuple of arguments: functions and closures.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be called with the arguments `{A}`",
     label = "the targets of this call do not take these arguments",
@@ -21,7 +21,7 @@ use crate::traverse::{Traverse, arrays};
         them"
 )]
 pub trait Callable<A> {
-    /// What the call gives.
+    /// The result of the call.
     type Output;
     /// Calls it.
     fn call(&self, arguments: A) -> Self::Output;
@@ -56,14 +56,14 @@ callables! {
     A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
 }
 
-/// What can say which target is called: an array of integers, for each lane, or an integer of the host.
+/// The index of a call: an array of integers with a target per lane, or an integer of the host.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say which target to call",
     label = "expected an array of integers or an integer",
     note = "convert it with `.cast::<u32>()`"
 )]
 pub trait SwitchIndex {
-    /// The target of each lane, or of all.
+    /// Returns the target of each lane, or of all.
     #[doc(hidden)]
     fn target(&self, count: usize, site: &'static Location<'static>) -> Target;
 }
@@ -72,9 +72,9 @@ pub trait SwitchIndex {
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Target {
-    /// Of the host.
+    /// Known on the host.
     Known(usize),
-    /// By lane, as the program says it; and as `u32`, no target's number on lanes that have none.
+    /// Per lane: the index as in the program; and as `u32`, out of range on lanes without a target.
     Lanes(Var, Var),
 }
 
@@ -119,14 +119,14 @@ fn no_target() -> Var {
     record::literal(Type::U32, u64::from(u32::MAX), 1)
 }
 
-/// Calls, on each lane, the target whose number the index holds, counted from 0.
+/// Calls, on each lane, the target with the number that the index holds, counted from 0.
 ///
-/// Each target is traced once, and lanes run their own alone. The arguments are a tuple; results are values made of
-/// arrays, and have the width of index and arguments together. Lanes whose index is out of range get zero and do
-/// nothing. An integer of the host calls one target as Rust does.
+/// Each target is traced once and runs only on its own lanes. The arguments are a tuple. Results are values made of
+/// arrays, and have the common width of index and arguments. Lanes whose index is out of range get zero and do nothing.
+/// A host integer calls one target as Rust does.
 ///
-/// Targets may scatter to an array that they take as an argument and return; what lanes of each target have written is
-/// then in the result.
+/// Targets may scatter to an array that they take as an argument and return. The result then has the writes of all
+/// lanes of all targets.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -146,8 +146,8 @@ fn no_target() -> Var {
 ///
 /// # Panics
 ///
-/// When there is no target, a host index is out of range, widths do not fit together, or the targets' results differ in
-/// something that the host decides.
+/// When there is no target, a host index is out of range, widths do not match, or the targets' results differ in a host
+/// value.
 #[track_caller]
 pub fn switch<F: Callable<A>, A: Traverse + Clone>(index: impl SwitchIndex, targets: &[F], arguments: A) -> F::Output
 where
@@ -160,11 +160,11 @@ where
     }
 }
 
-/// As [`switch()`] on the lanes where a mask is true; the others get zero and do nothing.
+/// Like [`switch()`] on the lanes where a mask is true; the others get zero and do nothing.
 ///
 /// # Panics
 ///
-/// As [`switch()`] does.
+/// As [`switch()`].
 #[track_caller]
 pub fn switch_masked<F: Callable<A>, A: Traverse + Clone>(
     index: impl SwitchIndex,
@@ -236,7 +236,8 @@ where
     result
 }
 
-/// The targets that lanes can want. When there is none, the first one is traced for the shape of its result alone.
+/// Returns the targets that lanes can call. If there is none, the first one is traced, only for the shape of its
+/// result.
 fn wanted(index: &Var, count: usize) -> Vec<u32> {
     match index.literal() {
         Some(target) if target < count as u64 => vec![target as u32],
@@ -245,7 +246,7 @@ fn wanted(index: &Var, count: usize) -> Vec<u32> {
     }
 }
 
-/// Arrays that a target has scattered to and gives back: the next target continues with them.
+/// Passes arrays that a target has scattered to and returned on to the next target.
 fn follow<R: Traverse>(current: &mut Leaves, value: &R) {
     let results = Leaves::of(value).arrays;
     for array in &mut current.arrays {

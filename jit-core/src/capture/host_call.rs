@@ -1,5 +1,5 @@
-//! The host calls that this thread is in: what they may do with arrays of the frozen function around them, and
-//! what they have read.
+//! The current host calls of this thread: their permitted uses of arrays of the frozen function around them, and the
+//! arrays that they have read.
 
 use std::any::Any;
 use std::panic::{Location, resume_unwind};
@@ -16,29 +16,29 @@ use crate::misuse::{self, Misuse};
 use crate::size::scope::{self, Entered, Scope};
 use crate::size::table;
 
-/// The host calls that this thread is in, the innermost last.
+/// Runs a function on the current host calls of this thread, innermost last.
 fn with_calls<R>(look: impl FnOnce(&mut Vec<Running>) -> R) -> R {
     CAPTURE.with(|capture| look(&mut capture.calls.borrow_mut()))
 }
 
-/// A host call that this thread is in.
+/// A current host call of this thread.
 pub(super) enum Running {
-    /// The function around it is recorded, and what it has read of that.
+    /// The function around it is recorded; the arrays of it that the call has read.
     Recorded { paused: Box<Paused>, reads: Vec<(Var, HostSource)> },
-    /// The function is replayed. It reads these nodes, which are these inputs; true if it does what the recording does
-    /// not know.
+    /// The function is replayed. The call reads these nodes, which are these inputs; `is_strange` is set if it does
+    /// something that the recording does not contain.
     Replayed { nodes: Arc<[Var]>, inputs: Vec<HostInput>, numbers: Vec<u64>, is_strange: bool },
 }
 
-/// Ends a host call, however it ends.
+/// Ends a host call when dropped.
 pub(crate) struct Call {
     depth: usize,
     _scope: Entered,
 }
 
 impl Call {
-    /// Begins a call while the function is recorded, whose recording is set aside meanwhile. Gives the number of the
-    /// recording, too.
+    /// Begins a call while the function is recorded, whose recording is suspended. Also returns the serial of the
+    /// recording.
     pub(crate) fn begin_recorded(site: &'static Location<'static>) -> (Call, u32) {
         let paused = Box::new(launches::pause(site));
         let serial = paused.serial();
@@ -46,7 +46,7 @@ impl Call {
         (Call::begin(running, Scope::SetAside { serial }), serial)
     }
 
-    /// Begins a call in a replay of a recording, in which it has read these nodes.
+    /// Begins a call in a replay; in the recording it has read these nodes.
     pub(crate) fn begin_replayed(serial: u32, nodes: Arc<[Var]>, given: HostGiven) -> Call {
         let HostGiven { inputs, sizes } = given;
         let numbers = CAPTURE.with(|capture| capture.numbers.borrow().clone());
@@ -66,14 +66,14 @@ impl Call {
         running.into_iter().next()
     }
 
-    /// Ends a call and continues with the recording; gives what it has read. Nothing if it lost its recording.
+    /// Ends a call and resumes the recording; returns the arrays read. `None` if the recording was lost.
     pub(crate) fn end_recorded(self) -> Option<Vec<(Var, HostSource)>> {
         let Some(Running::Recorded { paused, reads }) = self.end() else { return None };
         launches::resume(*paused);
         Some(reads)
     }
 
-    /// Ends a call in a replay. Whether it did nothing that the recording does not know.
+    /// Ends a call in a replay. Returns whether it did nothing that the recording does not contain.
     pub(crate) fn end_replayed(self) -> bool {
         matches!(self.end(), Some(Running::Replayed { is_strange: false, .. }))
     }
@@ -91,20 +91,21 @@ impl Drop for Call {
     }
 }
 
-/// What a replay breaks a call off with that reads what the recording does not know. No panic is reported.
+/// The payload with which a replay aborts a host call that reads an array the recording does not know. No panic message
+/// is printed.
 pub(crate) struct ReplayAborted;
 
-/// Whether this thread is in a host call, and records nothing in there.
+/// Returns whether this thread is in a host call, and records nothing inside it.
 pub(crate) fn is_inside() -> bool {
     !table::is_recording() && CAPTURE.try_with(|capture| !capture.calls.borrow().is_empty()).unwrap_or_default()
 }
 
-/// Whether an array belongs to the frozen function that a host call is in.
+/// Returns whether an array belongs to the frozen function around the current host call.
 pub(crate) fn is_foreign(var: &Var) -> bool {
     is_inside() && !is_constant(var) && with_calls(|all| all.iter().any(|running| running.is_foreign(var)))
 }
 
-/// Whether it is the same in all replays.
+/// Returns whether it is the same in all replays.
 fn is_constant(var: &Var) -> bool {
     var.op() == Op::Literal && var.extent().size == SizeId(0)
 }
@@ -120,8 +121,8 @@ impl Running {
     }
 }
 
-/// Whether an array that a host call may hold is used where neither that call runs nor the function is recorded,
-/// as on another thread: nobody knows there what it represents.
+/// Returns whether an array that a host call may hold is used where neither that call runs nor the function is
+/// recorded, for example on another thread: its meaning is unknown there.
 pub(crate) fn is_stray(var: &Var) -> bool {
     let is_somewhere_else = || !is_inside() && !table::is_recording() && !is_constant(var);
     var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !launches::is_lent(var)
@@ -142,7 +143,7 @@ pub(crate) fn stray(var: &Var) -> Error {
     Error::new(ErrorKind::NotRecordable, message).with_hint(hint)
 }
 
-/// Refuses a node that a host call makes of arrays of the frozen function.
+/// Rejects a node that a host call makes of arrays of the frozen function.
 #[cold]
 pub(crate) fn check_operands(user: &Var) {
     if table::is_recording() {
@@ -151,7 +152,7 @@ pub(crate) fn check_operands(user: &Var) {
     user.for_each_input(|var| refuse_use(var, user.site()));
 }
 
-/// Refuses to do anything but to read with an array of the frozen function that a host call is in.
+/// Rejects any use but reading of an array of the frozen function around the current host call.
 pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
     if is_stray(var) {
         misuse::panic_at(site, stray(var));
@@ -167,7 +168,7 @@ pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
     }
 }
 
-/// Continues with the recording for something that belongs to it.
+/// Resumes the recording for an operation that belongs to it.
 pub(crate) fn while_recording<T>(
     site: &'static Location<'static>,
     run: impl FnOnce() -> Result<T, Error>,
@@ -183,20 +184,20 @@ pub(crate) fn while_recording<T>(
     outcome
 }
 
-/// Aborts the host call that this thread is in, if it is one of a replay: what it reads is known of the
-/// recording alone.
+/// Aborts the current host call of this thread, if it belongs to a replay: the value that it reads is known only in the
+/// recording.
 pub fn refuse_replay() {
     if with_calls(|all| matches!(all.last(), Some(Running::Replayed { .. }))) {
         resume_unwind(Box::new(ReplayAborted) as Box<dyn Any + Send>);
     }
 }
 
-/// Gives host calls the plain numbers among the arguments of a call, until the result is dropped.
+/// Passes the plain numbers among the arguments of a call to host calls, until the result is dropped.
 pub(crate) fn give_numbers(numbers: &[u64]) -> Numbers {
     Numbers(CAPTURE.with(|capture| capture.numbers.replace(numbers.to_vec())))
 }
 
-/// The numbers of the call around, which are given again when this is dropped.
+/// The numbers of the outer call, which are restored when this is dropped.
 pub(crate) struct Numbers(Vec<u64>);
 
 impl Drop for Numbers {
@@ -205,7 +206,7 @@ impl Drop for Numbers {
     }
 }
 
-/// A plain number among the arguments of the call that is replayed, in a host call.
+/// Returns, in a host call, a plain number among the arguments of the call that is replayed.
 #[cold]
 pub(crate) fn number(position: usize) -> Option<u64> {
     with_calls(|all| match all.last() {
@@ -214,7 +215,8 @@ pub(crate) fn number(position: usize) -> Option<u64> {
     })
 }
 
-/// Notes that a host call decides by some of the plain numbers among the arguments of the frozen function.
+/// Records that a decision of a host call depends on some of the plain numbers among the arguments of the frozen
+/// function.
 #[cold]
 pub(crate) fn decide(numbers: &[usize]) {
     with_calls(|all| {
@@ -224,12 +226,12 @@ pub(crate) fn decide(numbers: &[usize]) {
     });
 }
 
-/// Whether the host call that this thread is in runs while its function is recorded.
+/// Returns whether the current host call of this thread runs while its function is recorded.
 pub(crate) fn is_recorded() -> bool {
     with_calls(|all| matches!(all.last(), Some(Running::Recorded { .. })))
 }
 
-/// Notes what the host call that this thread is in reads while its function is recorded.
+/// Registers an array that the current host call of this thread reads while its function is recorded.
 pub(crate) fn note_read(var: &Var, source: &HostSource) {
     with_calls(|all| {
         if let Some(Running::Recorded { reads, .. }) = all.last_mut()
@@ -240,11 +242,11 @@ pub(crate) fn note_read(var: &Var, source: &HostSource) {
     });
 }
 
-/// What an array of the frozen function is in this replay, in the host call that this thread is in.
+/// Returns the value of an array of the frozen function in this replay, in the current host call of this thread.
 ///
 /// # Errors
 ///
-/// When the call did not read it while the function was recorded. Where panics unwind, the call is broken off.
+/// When the call did not read it while the function was recorded. If panics unwind, the call is aborted.
 pub(crate) fn replayed(var: &Var, site: &'static Location<'static>) -> Result<HostInput, Error> {
     let found = with_calls(|all| match all.last_mut() {
         Some(Running::Replayed { nodes, inputs, is_strange, .. }) => {

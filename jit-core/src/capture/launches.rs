@@ -1,4 +1,4 @@
-//! The recording that a thread makes: the launches of a frozen function, noted while they happen.
+//! The current recording of a thread: the launches of a frozen function, added while they happen.
 
 use std::num::NonZero;
 use std::panic::Location;
@@ -30,24 +30,24 @@ use crate::misuse;
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
-/// What is recorded so far.
+/// The recording so far.
 pub(super) struct Session {
     pub(super) nodes: Nodes,
     recorder: Recorder,
-    /// Opaque values that each replay computes or is given.
+    /// Opaque values that each replay computes or receives.
     scalars: FxHashMap<NonNull<Node>, Scalar>,
-    /// The nodes of the inputs, which also keeps their memory from being overwritten.
+    /// The nodes of the inputs, which also protects their memory from being overwritten.
     inputs: Vec<Var>,
     known: FxHashSet<NonNull<Node>>,
     /// Why the recording cannot be replayed.
     rejected: Option<String>,
-    /// What the function did that is refused, although it went on.
+    /// A rejected operation of the function, which continued nevertheless.
     refused: Option<String>,
-    /// The plain numbers among the arguments that decisions were made by.
+    /// The plain numbers among the arguments that decisions depended on.
     decided: Vec<bool>,
 }
 
-/// Whether this thread records a frozen function.
+/// Returns whether this thread records a frozen function.
 #[inline]
 pub(crate) fn is_recording() -> bool {
     table::is_recording()
@@ -57,8 +57,7 @@ pub(super) fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
     CAPTURE.try_with(|capture| capture.session.borrow_mut().as_mut().map(run)).ok().flatten()
 }
 
-/// Continues with a recording, or with none; gives the one before. What it holds may use the thread's when it is
-/// dropped.
+/// Sets or clears the current recording; returns the previous one. Dropping it may access the thread's recording.
 fn put(session: Option<Session>) -> Option<Session> {
     CAPTURE.with(|capture| capture.session.replace(session))
 }
@@ -66,7 +65,7 @@ fn put(session: Option<Session>) -> Option<Session> {
 /// A recording that is aborted when this is dropped.
 pub(crate) struct Guard(());
 
-/// Begins to record.
+/// Begins a recording.
 pub(crate) fn begin() -> Guard {
     watch::begin(Watch { recorded: nodes::note, used: host_call::check_operands });
     table::begin();
@@ -95,11 +94,11 @@ impl Drop for Guard {
 }
 
 impl Guard {
-    /// Ends the recording, which gives back the memory of some arrays.
+    /// Ends the recording, which releases the memory of some arrays.
     ///
     /// # Errors
     ///
-    /// Why it cannot be replayed.
+    /// When it cannot be replayed, with the reason.
     pub(crate) fn finish(self, outputs: Vec<SlotId>) -> Result<Recording, String> {
         let session = put(None);
         let overflow = table::overflow();
@@ -114,7 +113,7 @@ impl Guard {
     }
 }
 
-/// Makes an array in memory an input, of a width; gives the node that represents it.
+/// Makes an array in memory an input, of a width; returns the node that represents it.
 pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     let extent = Extent::of(size);
     let var = Var::leaf(Op::Data, original.ty(), extent, 0, original.site());
@@ -128,9 +127,9 @@ pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     var
 }
 
-/// Lets the body use an input that stays where it is, behind a shared reference. Its width is a size of the recording
-/// as that of any input if it is known only of arrays that are no constants, whose nodes others may have, and that have
-/// no axes, whose lengths the body knows as numbers; else the recording is made for this width.
+/// Lets the body use an input in place, behind a shared reference. Its width is a size of the recording, as for any
+/// input, under two conditions: the array is not a constant, whose node may have other owners, and it has no axes,
+/// whose lengths the body knows as numbers. Otherwise the recording is pinned to this width.
 pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'static Location<'static>) {
     let extent = stand_in.extent();
     let is_free = !has_axes && original.op() != Op::Literal && extent.size != SizeId(0);
@@ -149,7 +148,7 @@ pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'stat
     });
 }
 
-/// Makes a constant that is the same in all replays an input, of a width; gives the node that represents it.
+/// Makes a constant that is the same in all replays an input, of a width; returns the node that represents it.
 pub(crate) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Literal, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
@@ -159,7 +158,7 @@ pub(crate) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     var
 }
 
-/// Makes a value that each replay is given an input, of a width; gives the node that represents it.
+/// Makes a value that each replay receives an input, of a width; returns the node that represents it.
 pub(crate) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Scalar, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
@@ -171,22 +170,22 @@ pub(crate) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
     var
 }
 
-/// What an opaque value is in each replay; none for one that is always the same.
+/// Returns how each replay obtains an opaque value; `None` for one that is always the same.
 pub(crate) fn scalar_of(var: &Var) -> Option<Scalar> {
     let size = || nodes::size_of_value(var).map(|size| Scalar::Size(size, var.ty()));
     with(|session| session.scalars.get(&var.address()).copied()).flatten().or_else(size)
 }
 
 impl Var {
-    /// The bits of a value that the host knows and that is the same in each replay, if a frozen function is recorded.
+    /// Returns the bits of a host value that is the same in each replay, if a frozen function is recorded.
     #[must_use]
     pub fn settled_bits(&self) -> Option<u64> {
         self.known_bits().filter(|_| !table::is_recording() || scalar_of(self).is_none())
     }
 }
 
-/// The scalars of a kernel that are sizes which each replay knows from the beginning: the code for these sizes has them
-/// as constants.
+/// Returns the scalars of a kernel that are sizes which each replay knows from the beginning: the specialised code has
+/// them as constants.
 pub(crate) fn known_sizes(scalars: &[(usize, Scalar)]) -> SmallVec<[usize; 4]> {
     let known = scalars.iter().filter(|(_, scalar)| match scalar {
         Scalar::Size(size, _) => table::is_known_at_first(*size),
@@ -195,7 +194,7 @@ pub(crate) fn known_sizes(scalars: &[(usize, Scalar)]) -> SmallVec<[usize; 4]> {
     known.map(|(position, _)| *position).collect()
 }
 
-/// Notes that an opaque value is the same as another one, of another width.
+/// Registers an opaque value that is the same as another one, with another width.
 pub(crate) fn note_same_scalar(var: &Var, as_before: &Var) {
     if let Some(scalar) = scalar_of(as_before) {
         with(|session| {
@@ -206,7 +205,7 @@ pub(crate) fn note_same_scalar(var: &Var, as_before: &Var) {
     }
 }
 
-/// Notes memory that launches will write.
+/// Registers memory that launches will write.
 pub(crate) fn note_made(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
     let id = table::id_of_extent(width);
     with(|session| {
@@ -216,8 +215,8 @@ pub(crate) fn note_made(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
     });
 }
 
-/// Notes an array that the host has filled, which is the same in each replay: what is scattered to it goes to a copy.
-/// What launches have written is known already.
+/// Registers an array that the host has filled, which is the same in each replay: scatters to it go to a copy. Arrays
+/// written by launches are already known.
 pub(crate) fn note_constant(var: &Var, buffer: &Arc<Buffer>) {
     let id = table::id_of_extent(var.extent());
     with(|session| {
@@ -228,7 +227,7 @@ pub(crate) fn note_constant(var: &Var, buffer: &Arc<Buffer>) {
     });
 }
 
-/// Notes a kernel that is about to run. `inputs` are the arrays that its arguments are, as far as they are read.
+/// Records a kernel that is about to run. `inputs` are the arrays of its arguments, as far as they are read.
 pub(crate) fn note_kernel(
     prepared: &Prepared,
     (lanes, block): (Extent, Option<Extent>),
@@ -238,7 +237,7 @@ pub(crate) fn note_kernel(
 ) -> Result<(), Error> {
     let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
     let noted = with(|session| {
-        // What the host reads in between belongs to no slot.
+        // Memory that the host reads in between belongs to no slot.
         if session.rejected.is_some() || table::overflow().is_some() {
             Ok(())
         } else {
@@ -250,7 +249,7 @@ pub(crate) fn note_kernel(
     Err(hidden(var, site))
 }
 
-/// Notes a library call that is about to be made.
+/// Records a library call that is about to run.
 pub(crate) fn note_library(
     call: Call,
     sizes: &[Size],
@@ -265,7 +264,7 @@ pub(crate) fn note_library(
     }
 }
 
-/// Notes that the true lanes of a mask were listed; gives the number of them.
+/// Records a list of the true lanes of a mask; returns their number.
 pub(crate) fn note_count(
     mask: &Arc<Buffer>,
     positions: &Arc<Buffer>,
@@ -280,23 +279,23 @@ pub(crate) fn note_count(
     }
 }
 
-/// A recording that is set aside while a host call runs.
+/// A recording that is suspended while a host call runs.
 pub(crate) struct Paused {
     session: Option<Session>,
     symbols: table::Paused,
-    /// Arrays of the caller that the function uses where they are, and that have a mark meanwhile.
+    /// Arrays of the caller that the function uses in place, and that are marked in the meantime.
     lent: Vec<Var>,
 }
 
-/// Where the arrays are that recordings of all threads which are set aside use where they are.
+/// The addresses of arrays that suspended recordings of all threads use in place.
 static LENT: Mutex<Vec<NonZero<usize>>> = Mutex::new(Vec::new());
 
-/// Whether an array is one that a recording which is set aside uses where it is: it belongs to the caller.
+/// Returns whether a suspended recording uses an array in place: it belongs to the caller.
 pub(crate) fn is_lent(var: &Var) -> bool {
     LENT.lock().contains(&var.address().addr())
 }
 
-/// Sets the recording aside.
+/// Suspends the recording.
 pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     let symbols = table::pause(site);
     let mut session = put(None);
@@ -308,7 +307,7 @@ pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     Paused { session, symbols, lent }
 }
 
-/// Continues with a recording that was set aside.
+/// Resumes a suspended recording.
 pub(crate) fn resume(paused: Paused) {
     for var in &paused.lent {
         var.remove_flag(flag::HOSTED);
@@ -322,24 +321,24 @@ pub(crate) fn resume(paused: Paused) {
 }
 
 impl Paused {
-    /// Whether an array was made by the function, or is an input of it.
+    /// Returns whether an array was made by the function, or is an input of it.
     pub(crate) fn is_own(&self, var: &Var) -> bool {
         let is_known = || self.session.as_ref().is_some_and(|session| session.known.contains(&var.address()));
         var.flags() & flag::RECORDED != 0 || is_known()
     }
 
-    /// Notes that a decision was made by some of the plain numbers among the arguments.
+    /// Records that a decision depends on some of the plain numbers among the arguments.
     pub(crate) fn decide(&mut self, numbers: &[usize]) {
         self.session.iter_mut().for_each(|session| session.decide(numbers));
     }
 
-    /// Which recording it is.
+    /// Returns the serial of the recording.
     pub(crate) fn serial(&self) -> u32 {
         self.symbols.serial()
     }
 }
 
-/// What an array that is evaluated is in each replay.
+/// Returns how each replay obtains an evaluated array.
 pub(crate) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<HostSource, Error> {
     match (var.known_bits(), var.data()) {
         (Some(bits), _) => Ok(HostSource::Scalar(scalar_of(var).unwrap_or(Scalar::Constant(bits)))),
@@ -348,7 +347,7 @@ pub(crate) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<H
     }
 }
 
-/// Notes a host call: what it has read, and what it has made.
+/// Records a host call: the arrays that it has read, and those that it has made.
 pub(crate) fn note_host(
     call: Arc<HostCall>,
     reads: &[HostSource],
@@ -362,12 +361,12 @@ pub(crate) fn note_host(
     }
 }
 
-/// Notes that a loop begins whose iterations the host runs.
+/// Records the begin of a loop whose iterations the host runs.
 pub(crate) fn begin_loop(limit: Option<u32>, site: &'static Location<'static>) {
     with(|session| session.recorder.begin_loop(limit, site));
 }
 
-/// Notes that an iteration of the innermost loop begins, and the value by which the host decided that.
+/// Records the begin of an iteration of the innermost loop, and the value by which the host decided that.
 pub(crate) fn begin_iteration(
     test: Option<(&Arc<Buffer>, bool)>,
     site: &'static Location<'static>,
@@ -378,17 +377,17 @@ pub(crate) fn begin_iteration(
     }
 }
 
-/// Notes that an iteration ends.
+/// Records the end of an iteration.
 pub(crate) fn end_iteration(unchanged: Unchanged) {
     with(|session| session.recorder.end_iteration(unchanged));
 }
 
-/// Whether the last two iterations of the innermost loop match, or more of them would not.
+/// Returns whether the last two iterations of the innermost loop match, or more of them would not.
 pub(crate) fn is_loop_settled() -> bool {
     with(|session| session.recorder.is_settled()).unwrap_or(true)
 }
 
-/// Notes that the innermost loop ends, and the value by which the host decided that.
+/// Records the end of the innermost loop, and the value by which the host decided that.
 pub(crate) fn end_loop(test: Option<(&Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Result<(), Error> {
     match with(|session| session.recorder.end_loop(observed(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
@@ -400,17 +399,17 @@ fn observed<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'
     test.map(|(buffer, is_true)| ObservedValue { buffer, bits: u64::from(is_true), site })
 }
 
-/// The slot of memory that is given back.
+/// Returns the slot of memory that is returned.
 pub(crate) fn slot(buffer: &Arc<Buffer>) -> Option<SlotId> {
     with(|session| session.recorder.slot(buffer)).flatten()
 }
 
-/// Whether a slot is the same in all replays.
+/// Returns whether a slot is the same in all replays.
 pub(crate) fn is_constant(slot: SlotId) -> bool {
     with(|session| session.recorder.is_constant(slot)).unwrap_or_default()
 }
 
-/// Notes that a decision was made by some of the plain numbers among the arguments.
+/// Records that a decision depends on some of the plain numbers among the arguments.
 pub(crate) fn decide(numbers: &[usize]) {
     with(|session| session.decide(numbers));
 }
@@ -426,12 +425,12 @@ impl Session {
     }
 }
 
-/// The plain numbers among the arguments that decisions were made by.
+/// Returns the plain numbers among the arguments that decisions depended on.
 pub(crate) fn decided() -> Vec<bool> {
     with(|session| session.decided.clone()).unwrap_or_default()
 }
 
-/// What the function did that is refused, although it went on.
+/// Returns the rejected operation of the function, if it continued nevertheless.
 pub(crate) fn check() -> Result<(), Error> {
     match with(|session| session.refused.take()).flatten() {
         Some(text) => Err(Error::new(ErrorKind::NotRecordable, text)),
@@ -450,15 +449,15 @@ pub(crate) fn hidden_result(var: &Var, site: &'static Location<'static>) -> Erro
     hidden(Some(var), site)
 }
 
-/// Notes that what is recorded cannot be replayed.
+/// Marks the recording as not replayable.
 pub(crate) fn give_up(reason: impl FnOnce() -> String) {
     with(|session| {
         session.rejected.get_or_insert_with(reason);
     });
 }
 
-/// Refuses to read the contents of an array while a frozen function is recorded: what is computed from them would stay
-/// the same.
+/// Rejects reading the contents of an array while a frozen function is recorded: values computed from them would stay
+/// the same in all replays.
 pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
     if !is_recording() {
         return Ok(());
@@ -502,20 +501,20 @@ fn hidden(var: Option<&Var>, site: &'static Location<'static>) -> Error {
     ))
 }
 
-/// Whether an array was made by the frozen function that is recorded, or is an input of it.
+/// Returns whether an array was made by the frozen function that is recorded, or is an input of it.
 pub(crate) fn is_own(var: &Var) -> bool {
     let is_known = || with(|session| session.known.contains(&var.address())).unwrap_or(true);
     var.flags() & flag::RECORDED != 0 || is_known()
 }
 
-/// Refuses an operand that a frozen function has from elsewhere.
+/// Rejects a foreign operand of a frozen function.
 pub(crate) fn check_operand(operand: &Var, user: &Var) {
     if !is_own(operand) {
         misuse::panic_at(user.site(), hidden(Some(operand), user.site()));
     }
 }
 
-/// Refuses a result that a frozen function has from elsewhere.
+/// Rejects a foreign result of a frozen function.
 pub(crate) fn check_result(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
     if is_own(var) { Ok(()) } else { Err(hidden(Some(var), site)) }
 }

@@ -1,9 +1,9 @@
-//! What this thread's recording of a frozen function knows.
+//! The per-thread state of recordings of frozen functions.
 //!
-//! | part | what |
+//! | part | contents |
 //! |---|---|
 //! | `nodes` | the nodes that were made, values that are sizes |
-//! | `launches` | the launches, noted while they happen |
+//! | `launches` | the launches, recorded while they happen |
 //! | `host_call` | host calls |
 
 pub(crate) mod host_call;
@@ -17,13 +17,13 @@ use launches::Session;
 
 use crate::thread_state::{Clear, thread_state};
 
-/// What this thread knows of recordings.
+/// The per-thread state of recordings.
 struct Capture {
-    /// The recording that it makes.
+    /// The current recording.
     session: RefCell<Option<Session>>,
-    /// The host calls that it is in, the innermost last.
+    /// The current host calls, innermost last.
     calls: RefCell<Vec<Running>>,
-    /// The plain numbers among the arguments of the frozen function that it replays, where that calls the host.
+    /// The plain numbers among the arguments of the frozen function that is replayed, for its host calls.
     numbers: RefCell<Vec<u64>>,
     /// Whether a body runs to be compared with a replay: functions that it calls are neither recorded nor replayed.
     is_comparing: Cell<bool>,
@@ -46,7 +46,7 @@ thread_state! {
     };
 }
 
-/// Whether a body runs to be compared with a replay: functions that it calls run unfrozen, too.
+/// Returns whether a body runs to be compared with a replay: functions that it calls run unfrozen, too.
 pub(crate) fn is_comparing() -> bool {
     CAPTURE.with(|capture| capture.is_comparing.get())
 }

@@ -10,28 +10,28 @@ use super::launches::{self, with};
 use crate::graph::node::{Node, Var, Weak, flag};
 use crate::size::{Size, table};
 
-/// What a recording knows of nodes.
+/// The nodes of a recording.
 #[derive(Default)]
 pub(super) struct Nodes {
-    /// What was recorded, which stops being special when the recording ends.
+    /// The recorded nodes, which become ordinary ones when the recording ends.
     made: Vec<Weak>,
     /// How many of them host calls may hold.
     hosted: usize,
-    /// Values that are sizes; they live on, so that no other node gets the address of one.
+    /// Values that are sizes; they live on, so that their addresses are not reused.
     size_values: FxHashMap<NonNull<Node>, (Var, SizeId)>,
-    /// The value of a size as a number of a type, where there is one.
+    /// The values that represent sizes as numbers of a type.
     values_of_sizes: FxHashMap<(SizeId, Type), Var>,
 }
 
 impl Nodes {
-    /// The recording ends: what was recorded is like anything else from now on.
+    /// Ends the recording: its nodes become ordinary ones.
     pub(super) fn end(&self) {
         for var in self.made.iter().filter_map(Weak::upgrade) {
             var.forget_recording();
         }
     }
 
-    /// The recording is set aside: what was recorded by now may be held by what runs now.
+    /// Suspends the recording: running code may hold the nodes recorded so far.
     pub(super) fn pause(&mut self) {
         for var in self.made[self.hosted..].iter().filter_map(Weak::upgrade) {
             var.add_flag(flag::HOSTED);
@@ -48,7 +48,7 @@ pub(super) fn note(var: &Var) {
     var.add_flag(flag::RECORDED);
 }
 
-/// Remembers which size a value is.
+/// Registers the size that a value represents.
 #[cold]
 pub(crate) fn note_size(var: &Var, size: Size) {
     let Some(id) = table::known_id_of(size) else { return };
@@ -58,13 +58,13 @@ pub(crate) fn note_size(var: &Var, size: Size) {
     });
 }
 
-/// The value that a size has been made, as a number of a type.
+/// Returns the value that represents a size as a number of a type.
 pub(crate) fn value_of(size: Size, ty: Type) -> Option<Var> {
     let id = table::known_id_of(size)?;
     with(|session| session.nodes.values_of_sizes.get(&(id, ty)).cloned()).flatten()
 }
 
-/// Which size a value is, if it is one.
+/// Returns the size that a value represents, if any.
 pub(super) fn size_of_value(var: &Var) -> Option<SizeId> {
     with(|session| session.nodes.size_values.get(&var.address()).map(|(_, id)| *id)).flatten()
 }

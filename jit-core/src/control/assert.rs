@@ -12,7 +12,7 @@ use crate::array::Array;
 use crate::trace::report::{self, Content};
 use crate::traverse::Traverse;
 
-/// Panics as `assert!` of Rust does. A text that is known to the compiler stays what it is: whoever catches it finds a
+/// Panics like Rust's `assert!`. A constant text is passed on as `&str`, so a caller that catches the panic finds a
 /// `&str`.
 #[cold]
 #[track_caller]
@@ -24,7 +24,7 @@ pub fn fail(message: fmt::Arguments<'_>) -> ! {
     }
 }
 
-/// What may be asserted.
+/// Conditions that can be asserted.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be asserted: `assert!` takes a `bool` or a `Mask`",
     label = "expected `bool` or `Mask`, found `{Self}`",
@@ -33,7 +33,7 @@ pub fn fail(message: fmt::Arguments<'_>) -> ! {
 pub trait Assertable {
     /// The stage that decides.
     type Stage: Asserts;
-    /// The condition's value.
+    /// Returns the condition's value.
     fn condition(&self) -> <Self::Stage as Stage>::Condition;
 
     /// Begins an assertion.
@@ -72,13 +72,13 @@ impl<C: Assertable + ?Sized> Assertable for &C {
     }
 }
 
-/// How a stage asserts.
+/// The implementation of assertions in a stage.
 pub trait Asserts: Stage {
-    /// Whether the condition is known not to hold.
+    /// Returns whether the condition is known to be false.
     fn fails(condition: &Self::Condition) -> bool;
-    /// Whether lanes are to check it.
+    /// Returns whether lanes must check the condition.
     fn is_checked(condition: &Self::Condition) -> bool;
-    /// Has lanes check it.
+    /// Records the check by lanes.
     fn check(condition: &Self::Condition, content: &Content, assertion: Checked);
 }
 
@@ -166,19 +166,19 @@ impl<X: Traverse + ?Sized> ShowsSide<X> for TracedStage {
 pub struct Assertion<W: Asserts> {
     condition: W::Condition,
     values: Values,
-    /// Of a comparison, the sides as far as the host knows them.
+    /// For a comparison, the sides as far as the host knows them.
     sides: Vec<String>,
     site: &'static Location<'static>,
 }
 
 impl<W: Asserts> Assertion<W> {
-    /// Whether anything is to be done: it fails, or lanes check it.
+    /// Returns whether there is anything to do: it fails, or lanes check it.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         W::fails(&self.condition) || W::is_checked(&self.condition)
     }
 
-    /// Whether it fails.
+    /// Returns whether it fails.
     #[inline(always)]
     pub fn fails(&self) -> bool {
         W::fails(&self.condition)
@@ -202,7 +202,7 @@ impl<W: Asserts> Assertion<W> {
         W::side(self, value);
     }
 
-    /// Stops a program whose comparison fails.
+    /// Panics for a comparison that fails.
     #[cold]
     #[track_caller]
     #[expect(clippy::panic, reason = "that is what the program asks for")]
@@ -211,7 +211,7 @@ impl<W: Asserts> Assertion<W> {
         panic!("assertion `{text}` failed{message}\n  left: {}\n right: {}", self.sides[0], self.sides[1])
     }
 
-    /// Has lanes check it: what is asserted, and the message, if there is one.
+    /// Records the check by lanes: the assertion, and the message, if there is one.
     pub fn check(self, text: &str, pieces: &[Piece]) {
         let mut parts = Vec::new();
         if !pieces.is_empty() {

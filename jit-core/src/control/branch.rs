@@ -13,13 +13,13 @@ use std::panic::Location;
 pub struct Branch<W: Stage>(pub(super) W::Branch);
 
 impl<W: Stage> Branch<W> {
-    /// Computes both arms, and blends their values.
+    /// Makes the branch evaluate both arms and blend their values.
     #[inline(always)]
     pub fn evaluated(&mut self) {
         W::evaluate(&mut self.0);
     }
 
-    /// Notes a place that the arms change.
+    /// Registers a place that the arms change.
     #[inline(always)]
     pub fn save<X: ?Sized>(&mut self, name: &'static str, value: &X)
     where
@@ -28,13 +28,13 @@ impl<W: Stage> Branch<W> {
         W::save(&mut self.0, name, value);
     }
 
-    /// Whether to run the first arm.
+    /// Returns whether to run the first arm.
     #[inline(always)]
     pub fn then(&mut self) -> bool {
         W::then(&mut self.0)
     }
 
-    /// Takes a place's value after the first arm and puts the one from before it back.
+    /// Takes a place's value after the first arm and restores the one from before it.
     #[inline(always)]
     pub fn swap<X: ?Sized>(&mut self, value: &mut X)
     where
@@ -43,7 +43,7 @@ impl<W: Stage> Branch<W> {
         W::swap(&mut self.0, value);
     }
 
-    /// Whether to run the second arm.
+    /// Returns whether to run the second arm.
     #[inline(always)]
     pub fn otherwise(&mut self) -> bool {
         W::otherwise(&mut self.0)
@@ -64,7 +64,7 @@ impl<W: Stage> Branch<W> {
         W::merge(&mut self.0);
     }
 
-    /// Closes the `if`; gives its value.
+    /// Closes the `if`; returns its value.
     #[inline(always)]
     pub fn merge_with<T>(&mut self, slot: Slot<T>) -> T
     where
@@ -73,7 +73,7 @@ impl<W: Stage> Branch<W> {
         W::merge_with(&mut self.0, slot).expect("an arm that was run and has not left gave its value")
     }
 
-    /// Closes the `if`; gives its value, or none if all lanes have left in it.
+    /// Closes the `if`; returns its value, or `None` if all lanes have exited in it.
     #[inline(always)]
     pub fn merge_if_any<T>(&mut self, slot: Slot<T>) -> Option<T>
     where
@@ -82,19 +82,19 @@ impl<W: Stage> Branch<W> {
         W::merge_with(&mut self.0, slot)
     }
 
-    /// Whether arms are recorded.
+    /// Returns whether arms are recorded.
     #[inline(always)]
     pub fn is_traced(&self) -> bool {
         !W::IS_HOST
     }
 
-    /// What follows happens in the traced stage only.
+    /// Marks code that follows as reachable in the traced stage only.
     #[inline(always)]
     pub fn traced_only(&self) -> W::TracedOnly {
         W::traced_only()
     }
 
-    /// In place of taking a place's value after the second arm, if nothing reads it any more.
+    /// Replaces taking a place's value after the second arm, if nothing reads it afterwards.
     #[inline(always)]
     pub fn collect_dead(&mut self) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -102,7 +102,7 @@ impl<W: Stage> Branch<W> {
         }
     }
 
-    /// In place of writing a place's value after the `if`, if nothing reads it any more.
+    /// Replaces writing a place's value after the `if`, if nothing reads it afterwards.
     #[inline(always)]
     pub fn restore_dead(&mut self) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -128,7 +128,7 @@ pub struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Without values.
+    /// Creates a slot without values.
     #[must_use]
     #[inline(always)]
     #[expect(clippy::new_without_default, reason = "generated code names the type's function")]
@@ -136,13 +136,13 @@ impl<T> Slot<T> {
         Slot { then: None, otherwise: None }
     }
 
-    /// The value of the first arm.
+    /// Stores the value of the first arm.
     #[inline(always)]
     pub fn put_then(&mut self, value: T) {
         self.then = Some(value);
     }
 
-    /// The value of the second arm.
+    /// Stores the value of the second arm.
     #[inline(always)]
     pub fn put_otherwise(&mut self, value: T) {
         self.otherwise = Some(value);
@@ -162,7 +162,7 @@ impl<T> Slot<T> {
         for a number write `Float::from(1.0)`"
 )]
 pub trait Merges<T>: Stage {
-    /// Closes the branch; gives its value, if an arm gave one.
+    /// Closes the branch; returns its value, if an arm had one.
     fn merge_with(branch: &mut Self::Branch, slot: Slot<T>) -> Option<T>;
 }
 
@@ -186,20 +186,21 @@ impl<T: Traverse> Merges<T> for TracedStage {
     }
 }
 
-/// A zero of an array's type; an array that lanes write to stays itself, and so does their own memory.
+/// Returns a zero of an array's type; an array that lanes write to is returned unchanged, and so is per-lane local
+/// memory.
 fn zero_unless_written(var: &Var) -> Var {
     if scatter::is_written(var) || local::is_local(var) { var.clone() } else { record::literal(var.ty(), 0, 1) }
 }
 
-/// The value of an `if` both arms of which exit.
+/// The value of an `if` whose arms both exit.
 pub fn both_arms_leave() -> ! {
     unreachable!("one arm of an `if` runs, and both leave")
 }
 
-/// What the guard of a traced `if` keeps.
+/// The state of a traced `if`.
 pub struct TracedBranch {
     condition: Array<bool>,
-    /// A condition of width 1 that is a constant is decided at once.
+    /// The value of a constant condition of width 1, which is decided at once.
     constant: Option<bool>,
     recorder: Option<BranchRecorder>,
     is_evaluated: bool,
@@ -212,7 +213,7 @@ pub struct TracedBranch {
 
 impl TracedBranch {
     pub(super) fn new(condition: Array<bool>, site: &'static Location<'static>) -> Self {
-        // A condition of many lanes, or of none, makes the results as wide as it is, whether it is constant or not.
+        // A condition of many lanes, or of none, determines the width of the results, whether or not it is constant.
         let literal = condition.var().literal().filter(|_| condition.width() == 1);
         let constant = literal.map(|bits| bits != 0);
         TracedBranch {
@@ -246,9 +247,9 @@ impl TracedBranch {
         self.constant != Some(false)
     }
 
-    /// The state with which the second arm begins: the one from before, but for arrays that the first arm has scattered
-    /// to. Each arm writes on its own lanes alone, so the second one may continue with what the first one has made of
-    /// them.
+    /// Returns the initial state of the second arm: the state from before, except for arrays that the first arm has
+    /// scattered to. Each arm writes only on its own lanes, so the second one may continue with the arrays that the
+    /// first one has written.
     pub(super) fn swap(&mut self, leaves: impl FnOnce() -> Leaves) -> Option<Leaves> {
         if self.constant.is_some() {
             return None;
@@ -280,19 +281,19 @@ impl TracedBranch {
         }
     }
 
-    /// In place of the state after the second arm: the one after the first, so that nothing has to be merged.
+    /// Replaces the state after the second arm by the one after the first, so that nothing has to be merged.
     fn collect_dead(&mut self) {
         if self.constant.is_none() {
             self.otherwise.push(self.then[self.otherwise.len()].clone());
         }
     }
 
-    /// What the condition is known to be.
+    /// Returns the known value of the condition.
     pub(super) fn constant(&self) -> Option<bool> {
         self.constant
     }
 
-    /// The lanes that have exited in each arm, and the values that they left with.
+    /// Collects the lanes that have exited in each arm, and the values that they exited with.
     pub(super) fn collect_exit(&mut self, masks: [&Var; 2], values: [Option<Leaves>; 2]) {
         let values = self.with_missing(values);
         let [then, otherwise] = [0, 1].map(|arm| {
@@ -303,8 +304,8 @@ impl TracedBranch {
         self.otherwise.push(otherwise);
     }
 
-    /// Gives an arm that has no value one that is never read: that of the other arm, or zeros where that saves
-    /// computing it.
+    /// Gives an arm without a value one that is never read: that of the other arm, or zeros where that saves computing
+    /// it.
     fn with_missing(&self, values: [Option<Leaves>; 2]) -> [Leaves; 2] {
         let is_small = self.recorder.as_ref().is_none_or(BranchRecorder::is_small);
         let missing = |other: &Leaves| {

@@ -3,14 +3,14 @@
 //! ```text
 //! x as T   →   match probe(&x).__jit_cast() { k => k.finish(k.host() as T) }
 //! ```
-//! A host value goes through Rust's cast. For an array a zero does, and the array is converted to the type that comes
-//! out.
+//! A host value goes through Rust's cast. For an array a zero goes through Rust's cast, and the array is converted to
+//! the resulting type.
 
 use super::index::{Indexed, Probe};
 use super::operand::Operand;
 use crate::array::{Array, Element};
 
-/// Pairs of element types that `as` converts in arrays: those of Rust.
+/// Pairs of element types that `as` converts in arrays: the same as in Rust.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be cast to `{U}` by `as`",
     label = "arrays of `{Self}` are not cast to `{U}`",
@@ -18,9 +18,9 @@ use crate::array::{Array, Element};
             `u32` or `u64`, and `x != 0` gives a truth value"
 )]
 pub trait CastsTo<U>: Element {
-    /// An array of the other type.
+    /// An array of the target type.
     type Converted;
-    /// The array with other elements.
+    /// Converts the elements of the array.
     #[track_caller]
     fn cast(array: &Array<Self>) -> Self::Converted;
 }
@@ -53,11 +53,11 @@ casts! {
     f64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
 }
 
-/// Finds arrays, and references to them.
+/// Method lookup finds this trait for arrays, and references to them.
 pub trait CastsTraced {
     /// The element type.
     type Element: Element;
-    /// An array that is cast.
+    /// Begins the cast of an array.
     fn __jit_cast(self) -> TracedCast<Self::Element>;
 }
 
@@ -68,11 +68,11 @@ impl<T: Element, A: Indexed<Base = Array<T>> + ?Sized> CastsTraced for Probe<'_,
     }
 }
 
-/// Finds all other types.
+/// Method lookup finds this trait for all other types.
 pub trait CastsHost<'a> {
     /// The type.
     type Value;
-    /// A host value that is cast.
+    /// Begins the cast of a host value.
     fn __jit_cast(self) -> HostCast<'a, Self::Value>;
 }
 
@@ -84,11 +84,11 @@ impl<'a, X> CastsHost<'a> for &Probe<'a, X> {
     }
 }
 
-/// A host value that is cast.
+/// A host value to be cast.
 pub struct HostCast<'a, X>(&'a X);
 
 impl<X> HostCast<'_, X> {
-    /// What Rust casts.
+    /// Returns the value that Rust casts.
     #[inline(always)]
     pub fn host(&self) -> X
     where
@@ -97,7 +97,7 @@ impl<X> HostCast<'_, X> {
         self.0.again()
     }
 
-    /// What Rust casts to `bool`.
+    /// Returns the value that Rust casts to `bool`.
     #[inline(always)]
     pub fn host_bool(&self) -> X
     where
@@ -106,29 +106,29 @@ impl<X> HostCast<'_, X> {
         self.0.again()
     }
 
-    /// What Rust has made of it.
+    /// Returns the result of Rust's cast.
     #[inline(always)]
     pub fn finish<T>(&self, value: T) -> T {
         value
     }
 }
 
-/// An array that is cast.
+/// An array to be cast.
 #[derive(Debug)]
 pub struct TracedCast<T: Element>(Array<T>);
 
 impl<T: Element> TracedCast<T> {
-    /// What Rust casts.
+    /// Returns the value that Rust casts.
     pub fn host(&self) -> u8 {
         0
     }
 
-    /// What Rust casts to `bool`.
+    /// Returns the value that Rust casts to `bool`.
     pub fn host_bool(&self) -> bool {
         false
     }
 
-    /// The array, converted.
+    /// Returns the converted array.
     #[track_caller]
     pub fn finish<U>(&self, _: U) -> T::Converted
     where
@@ -138,7 +138,7 @@ impl<T: Element> TracedCast<T> {
     }
 }
 
-/// The result of a cast, as an expression that can be anywhere.
+/// Returns the result of a cast, as an expression that can be anywhere.
 #[inline(always)]
 pub fn converted<T>(value: T) -> T {
     value

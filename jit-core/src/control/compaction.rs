@@ -1,11 +1,11 @@
-//! `#[compress]`: finished lanes are compacted away in an evaluated loop.
+//! `#[compress]`: compaction removes finished lanes from an evaluated loop.
 //!
-//! When half of the lanes are finished, the state of the others is gathered into narrow arrays. The program does not
-//! notice: the state that it sees is as wide as before, an expression of the narrow arrays, so lane numbers and arrays
-//! from outside still belong to their lanes. Only the next state is computed for the remaining lanes alone: the kernel
-//! runs over a list of lane numbers (see [`schedule::Selection`]). Arrays that lanes scatter to are shared by all lanes
-//! and are not narrowed; per-lane local memory is carried element by element. Any other value is computed for all
-//! lanes.
+//! When half of the lanes have finished, the state of the others is gathered into narrow arrays. The program does not
+//! notice: the state that it sees has the same width as before, as an expression of the narrow arrays. So lane numbers
+//! and arrays from outside still match their lanes. Only the next state is computed for the remaining lanes alone: the
+//! kernel runs over a list of lane numbers (see [`schedule::Selection`]). Arrays that lanes scatter to are shared by
+//! all lanes and are not narrowed; per-lane local memory is carried element by element. Any other value is computed for
+//! all lanes.
 
 use std::panic::Location;
 
@@ -20,12 +20,12 @@ use crate::trace::region::{self, Writes};
 use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, record};
 
-/// Fewer lanes than this are not worth a further step.
+/// With fewer lanes than this, a further compaction does not pay.
 const FEWEST: usize = 32;
 
-/// The lanes that take part, and what of the state belongs to them.
+/// The active lanes, and the part of the state that belongs to them.
 pub(super) struct Compaction {
-    /// The numbers of the lanes, and for each lane of all where it is among them, if it is.
+    /// The numbers of the active lanes; and for each lane its position among them, if it is active.
     lanes: Var,
     position: Var,
     is_there: Var,
@@ -36,22 +36,22 @@ pub(super) struct Compaction {
 
 /// An array of the state.
 struct Narrow {
-    /// On the lanes that take part.
+    /// Its value on the active lanes.
     narrow: Var,
-    /// Its last value on those that do not.
+    /// Its last value on the other lanes.
     wide: Var,
-    /// What the program sees.
+    /// The array that the program sees.
     shown: Var,
 }
 
-/// An array of the state, as the loop has it.
+/// An array of the state, as the loop stores it.
 pub(super) struct Part<'a> {
     pub(super) var: &'a Var,
-    /// Lanes write it by scatters: it is no array of the lanes.
+    /// Lanes write it by scatters: it is not an array with one element per lane.
     pub(super) is_memory: bool,
 }
 
-/// What an iteration has computed, to be finished when the state that it came from is gone.
+/// The computations of an iteration, to be finished after the previous state has been dropped.
 pub(super) struct Computed(Selection, Selected);
 
 impl Computed {
@@ -60,26 +60,26 @@ impl Computed {
     }
 }
 
-/// Whether so few lanes continue that the others should exit.
+/// Returns whether so few lanes continue that a compaction pays.
 pub(super) fn is_worth(remaining: usize, lanes: usize) -> bool {
     lanes >= FEWEST && remaining * 2 <= lanes
 }
 
 impl Compaction {
-    /// How many lanes take part.
+    /// Returns the number of active lanes.
     pub(super) fn lanes(&self) -> usize {
         self.lanes.lanes()
     }
 
-    /// Lets go of the lanes on which a mask is false, of all or of those that a compaction has left. What is shown of
-    /// the state stays the same.
+    /// Removes the lanes on which a mask is false, from all lanes or from those that an earlier compaction has
+    /// retained. The state that the program sees is unchanged.
     pub(super) fn of(
         before: Option<&Compaction>,
         states: &[Part<'_>],
         active: &Var,
         site: &'static Location<'static>,
     ) -> Result<Compaction, Error> {
-        // The values computed here are those of the selected lanes, whatever masks are around the loop.
+        // These values are computed on the selected lanes, whatever masks are around the loop.
         let _outside = region::exit_all();
         let width = active.lanes();
         let mask = Mask::from_var(before.map_or(active, |before| &before.active.narrow).clone());
@@ -123,7 +123,7 @@ impl Compaction {
         Ok(compaction)
     }
 
-    /// Makes the arrays values without a history: they were written, and what is computed from them is not.
+    /// Replaces the arrays by their values: they were written, but expressions of them were not.
     fn forget_origins(&mut self) {
         let forget = |var: &mut Var| {
             if let Some(buffer) = var.data() {
@@ -134,8 +134,8 @@ impl Compaction {
         self.states.iter_mut().flatten().flat_map(|state| [&mut state.narrow, &mut state.wide]).for_each(forget);
     }
 
-    /// Computes the state after an iteration on the lanes that take part, and gives what to show of it; nothing if that
-    /// cannot be done for these lanes alone.
+    /// Computes the state after an iteration on the active lanes, and returns the arrays to show; `None` if that cannot
+    /// be done for these lanes alone.
     pub(super) fn advance(
         &mut self,
         next: &[Part<'_>],
@@ -166,7 +166,7 @@ impl Compaction {
         Ok(Some((shown, Computed(selection, computed))))
     }
 
-    /// Computes which lanes continue; gives their mask and how many there are.
+    /// Computes which lanes continue; returns their mask and their number.
     pub(super) fn test(
         &mut self,
         active: &Var,
@@ -201,7 +201,7 @@ impl Compaction {
         Ok(computed.map(|computed| (selection, computed)))
     }
 
-    /// An array of all lanes, as an expression.
+    /// Returns an array of all lanes, as an expression.
     fn shown(&self, narrow: &Var, wide: &Var) -> Var {
         let _outside = region::exit_all();
         record::select(&self.is_there, &gather::gather(narrow, &self.position, Some(&self.is_there)), wide)

@@ -1,10 +1,10 @@
 //! Comparisons: Rust's own between host values, lane by lane if an operand is an array.
 //!
 //! Rust's comparison operators return a `bool`, so `#[jit]` rewrites them to these calls. Host values have one
-//! implementation, for all pairs of types that Rust compares, so that types which are inferred later are inferred as in
-//! Rust. It also requires values that are comparable with their own type: arrays are not, so the implementations for
-//! arrays do not overlap with it. A number on the left of an array has an implementation for each type of number;
-//! generic code gets it from [`Element`].
+//! implementation, for all pairs of types that Rust compares, so type inference works as in Rust. It also requires
+//! values that are comparable with their own type; arrays are not, so the implementations for arrays do not overlap
+//! with it. A number on the left of an array has an implementation for each type of number; generic code gets it from
+//! [`Element`].
 
 use half::{bf16, f16};
 
@@ -152,7 +152,7 @@ array_pairs! {
     [] &Array<bf16>, f32;
 }
 
-/// Comparisons of a number with an array: the opposite of those above.
+/// Comparisons of a number with an array: the reverse of those above.
 macro_rules! number_pairs {
     ($([$($generics:tt)*] $a:ty, $b:ty;)*) => {$(
         #[diagnostic::do_not_recommend]

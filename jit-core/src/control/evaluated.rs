@@ -1,9 +1,9 @@
-//! `#[evaluated] while`: the body runs once for each iteration, and the state is computed before the next one.
+//! `#[evaluated] while`: the body runs once for each iteration, and the state is evaluated before the next one.
 //!
 //! The state is in memory from the first iteration on, so all iterations have the same kernel, which also computes the
-//! condition and whether any lane continues. The body runs under the mask of those lanes; the others keep their state.
-//! The first iteration runs in any case, on no lane if necessary. So which state it changes, and how wide that becomes,
-//! does not depend on the contents, and is the same as in a recorded loop.
+//! condition and whether any lane continues. The body runs under the mask of those lanes; the others retain their
+//! state. The first iteration always runs, on no lane if necessary. So the set of changed state and its width do not
+//! depend on the contents, and match those of a recorded loop.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -28,28 +28,28 @@ use crate::trace::loops::{self, Lanes};
 use crate::trace::region::{self, Mark, Writes};
 use crate::trace::{local, record, reduce, scatter};
 
-/// What a loop keeps that runs its iterations one by one.
+/// The state of a loop that evaluates one iteration at a time.
 pub(super) struct Evaluated {
-    /// The state before the loop, as far as it is unchanged.
+    /// The state before the loop, where it is still unchanged.
     inits: Vec<Var>,
-    /// The state that the next or present iteration begins with.
+    /// The initial state of the next or current iteration.
     current: Vec<Var>,
-    /// Of per-lane local memory in it, the elements.
+    /// The elements of per-lane local memory in it.
     elements: Vec<Vec<Var>>,
     /// Which states are arrays that lanes write by scatters.
     is_memory: Vec<bool>,
     has_changed: Vec<bool>,
-    /// The lanes that take part in the present iteration.
+    /// The active lanes of the current iteration.
     active: Option<Var>,
-    /// The present iteration.
+    /// The current iteration.
     iteration: Option<Mark>,
     iterations: u32,
-    /// The condition is false whatever the state is.
+    /// The condition is false in every state.
     is_never_run: bool,
-    /// No lane continues, and the body that runs all the same is the last.
+    /// No lane continues; the current run of the body is the last.
     is_ending: bool,
     max_iterations: Option<u32>,
-    /// Whether lanes that are done exit the launches.
+    /// Whether finished lanes are removed from the launches.
     is_compressed: bool,
     compaction: Option<Compaction>,
     noted: Option<Noted>,
@@ -58,30 +58,31 @@ pub(super) struct Evaluated {
     _operation: Operation,
 }
 
-/// What a frozen function that is recorded notes of a loop.
+/// A loop's data for the recording of a frozen function.
 struct Noted {
-    /// What the state of the present iteration lies in.
+    /// The storage of the state in the current iteration.
     forms: Vec<Form>,
-    /// Iterations that no lane makes, to see what all of them have in common.
+    /// The number of iterations without active lanes, made to find the common part of all iterations.
     extra: u32,
 }
 
-/// How an array of the state is there: its width, and what is known of it if it is not in memory.
+/// The form of an array of the state: its width, and its known value if it is not in memory.
 type Form = (Extent, Option<(u64, Option<Scalar>)>);
 
-/// Iterations that no lane makes, in a recording. The first one begins with the state from before the loop, the second
-/// one with what a first one leaves, which may lie in other memory; from then on two match if any are.
+/// The maximum of iterations without active lanes, in a recording. The first one begins with the state from before the
+/// loop, the second one with the result of a first iteration, which may be in other memory. From then on two iterations
+/// match if any do.
 const MAX_EXTRA: u32 = 4;
 
-/// Whether any lane continues.
+/// The value that says whether any lane continues.
 struct ConditionRead {
     is_true: bool,
-    /// Where that is in memory, if a recording is made.
+    /// Its position in memory, if a recording is made.
     noted: Option<Arc<Buffer>>,
 }
 
 impl Evaluated {
-    /// A loop before its first iteration; the state is brought to memory.
+    /// Creates a loop before its first iteration; the state is written to memory.
     pub(super) fn begin(
         inits: Vec<Var>,
         is_compressed: bool,
@@ -123,18 +124,18 @@ impl Evaluated {
         }
     }
 
-    /// The state that the loop continues with.
+    /// Returns the state that the loop continues with.
     pub(super) fn state(&self) -> Vec<Var> {
         self.current.clone()
     }
 
-    /// Whether all iterations were made.
+    /// Returns whether all iterations have run.
     pub(super) fn is_done(&self) -> bool {
         self.is_ending && self.iteration.is_none()
     }
 
-    /// Ends an iteration with the state after the body. What gets its first value in the body is at its end, and is
-    /// zero before.
+    /// Ends an iteration with the state after the body. A variable that is first assigned in the body is at the end of
+    /// the state, and is zero before.
     pub(super) fn end_iteration(&mut self, next: Vec<Var>) {
         for late in next.iter().skip(self.current.len()) {
             let zero = record::literal(late.ty(), 0, 1);
@@ -166,7 +167,7 @@ impl Evaluated {
         }
     }
 
-    /// The state, computed for the lanes that are left.
+    /// Computes the state for the remaining lanes.
     fn compressed(&mut self, state: Vec<Var>, writes: &Writes) -> Result<Vec<Var>, Error> {
         let Some(compaction) = &mut self.compaction else { return Ok(state) };
         let mut parts: Vec<Vec<Var>> = state.iter().map(elements_of).collect();
@@ -189,13 +190,13 @@ impl Evaluated {
         Ok(state)
     }
 
-    /// Continues with all lanes, where what an iteration does cannot be done for some of them.
+    /// Continues with all lanes, if an iteration cannot be computed for some of them only.
     fn give_up(&mut self) {
         (self.is_compressed, self.compaction) = (false, None);
     }
 
-    /// A state before and after the body. What the loop was given goes as soon as it is not needed, so that arrays
-    /// which nobody else holds are written in place.
+    /// Returns a state before and after the body. Initial values are dropped as soon as they are not needed, so that
+    /// arrays without another owner are written in place.
     fn take(&mut self, position: usize, next: Var, writes: &Writes) -> State {
         let nothing = || record::literal(Type::Bool, 0, 1);
         let before = std::mem::replace(&mut self.current[position], nothing());
@@ -213,7 +214,7 @@ impl Evaluated {
         State { param: nothing(), init: before, next: Some(next), is_memory }
     }
 
-    /// The state after an iteration: lanes that did not take part keep theirs.
+    /// Returns the state after an iteration: inactive lanes retain theirs.
     fn blended(&self, active: &Var, lanes: Lanes, state: State, writes: &Writes) -> Var {
         let width = lanes.width_of(&state);
         match state.next {
@@ -226,9 +227,9 @@ impl Evaluated {
         }
     }
 
-    /// Computes the state and the lanes that continue; whether to run the body. A loop that ends by its exits alone
-    /// runs its body once more in the end, on no lane. `is_steady`: the host has the same in its variables as at the
-    /// iteration before.
+    /// Computes the state and the lanes that continue; returns whether to run the body. A loop that ends only by its
+    /// exits runs its body once more at the end, on no lane. `is_steady`: the host values in the state are unchanged
+    /// since the last iteration.
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
         // It may be uniform and constant: the host recomputes it for each iteration.
         loops::check_mask(condition, self.site);
@@ -260,9 +261,9 @@ impl Evaluated {
         true
     }
 
-    /// Notes for a recording that an iteration begins, or that the loop ends; whether there is another iteration.
-    /// Iterations that no lane makes follow until two match, so that the recording serves whatever number of them a
-    /// replay needs.
+    /// Adds to a recording that an iteration begins, or that the loop ends; returns whether there is another iteration.
+    /// Iterations without active lanes follow until two match, so that the recording serves any number of iterations
+    /// that a replay needs.
     fn note(&mut self, read: &ConditionRead, is_run: bool, is_steady: bool) -> Result<bool, Error> {
         if self.noted.is_none() {
             return Ok(is_run);
@@ -288,7 +289,7 @@ impl Evaluated {
         launches::end_loop(looked, self.site)
     }
 
-    /// Notes what the iteration that ends has left as it was.
+    /// Records which state the current iteration has left unchanged.
     fn note_state(&mut self, is_steady: bool) {
         let arrays = flat(&self.current, &self.elements, &self.is_memory);
         let forms: Vec<Form> = arrays.iter().map(|part| form(part.var)).collect();
@@ -297,7 +298,7 @@ impl Evaluated {
         launches::end_iteration(Unchanged { host: is_steady, forms: before == noted.forms });
     }
 
-    /// Computes the state and a mask; gives the mask, and whether it holds on any lane.
+    /// Computes the state and a mask; returns the mask, and whether it holds on any lane.
     fn compute(&mut self, active: Var) -> Result<(Var, ConditionRead), Error> {
         if !self.is_compressed || launches::is_recording() || active.width() == 1 || active.literal().is_some() {
             let read = self.compute_all(&active)?;
@@ -312,7 +313,7 @@ impl Evaluated {
         Ok((active, ConditionRead { is_true: remaining > 0, noted: None }))
     }
 
-    /// Computes the state and a mask; gives the mask, and on how many lanes it holds.
+    /// Computes the state and a mask; returns the mask, and the number of lanes on which it holds.
     fn count_lanes(&mut self, active: Var) -> Result<(Var, usize), Error> {
         if let Some(compaction) = &mut self.compaction {
             if let Some(counted) = compaction.test(&active, self.site)? {
@@ -331,7 +332,7 @@ impl Evaluated {
         self.read(&any)
     }
 
-    /// Whether any lane continues.
+    /// Reads whether any lane continues.
     fn read(&self, any: &Var) -> Result<ConditionRead, Error> {
         if any.literal().is_some() || !launches::is_recording() {
             let is_true = Array::<bool>::from_var(any.clone()).item()?;
@@ -382,8 +383,8 @@ fn form(var: &Var) -> Form {
     (var.extent(), var.known_bits().map(|bits| (bits, launches::scalar_of(var))))
 }
 
-/// The same state, in memory all of it, and of per-lane local memory the elements: a kernel reads it as it will read
-/// what an iteration has computed.
+/// Returns the same state, entirely in memory, with per-lane local memory as its elements: a kernel reads it in the
+/// same way as the result of an iteration.
 fn stored_all(vars: &[Var], site: &'static Location<'static>) -> (Vec<Var>, Vec<Vec<Var>>) {
     in_memory(vars, site).unwrap_or_else(|error| panic_at(site, error))
 }
@@ -401,13 +402,13 @@ fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<(Vec<Var>
     Ok((stored, parts))
 }
 
-/// The elements of per-lane local memory; none of an array.
+/// Returns the elements of per-lane local memory; none for an array.
 fn elements_of(var: &Var) -> Vec<Var> {
     let len = if local::is_local(var) { local::len_of(var) } else { None };
     len.map_or_else(Vec::new, |len| local::elements(var, len))
 }
 
-/// The arrays of a state, of per-lane local memory its elements.
+/// Returns the arrays of a state; for per-lane local memory its elements.
 fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -> Vec<Part<'a>> {
     let arrays = |((var, elements), &is_memory): ((&'a Var, &'a Vec<Var>), &bool)| {
         let vars = if local::is_local(var) { elements.as_slice() } else { std::slice::from_ref(var) };
@@ -416,7 +417,8 @@ fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -
     state.iter().zip(elements).zip(is_memory).flat_map(arrays).collect()
 }
 
-/// A value that the host knows, in memory; one that was evaluated as it is; per-lane local memory made of its elements.
+/// Returns a value in memory: a known value is written, an evaluated one returned unchanged, and per-lane local memory
+/// composed of its elements.
 fn stored(var: &Var, parts: &mut [Var], site: &'static Location<'static>) -> Result<Var, Error> {
     if local::is_local(var) {
         for part in &mut *parts {

@@ -7,8 +7,8 @@
 //! merge both, and code after a jump is recorded under the mask of the lanes that have not exited. So only such lanes
 //! reach recorded code, and the mask is false wherever a region begins.
 //!
-//! Code of only one stage is behind a call whose result is uninhabited in the other one, which shows the
-//! compiler that no value is moved or borrowed there.
+//! Code of only one stage follows a call whose result is uninhabited in the other one. This proves to the compiler that
+//! no value is moved or borrowed there.
 
 use super::branch::{Branch, TracedBranch};
 use super::repeat::{Repeat, TracedRepeat, WhileCondition};
@@ -26,28 +26,28 @@ use std::panic::Location;
 #[derive(Debug)]
 pub struct Witness<W>(PhantomData<W>);
 
-/// A witness of a stage that is inferred.
+/// Creates a witness of a stage that is inferred.
 #[must_use]
 #[inline(always)]
 pub fn witness<W: Stage>() -> Witness<W> {
     Witness(PhantomData)
 }
 
-/// Says whose stage a witness represents.
+/// Fixes the stage that a witness represents.
 #[inline(always)]
 pub fn same<W: Stage>(_: &Witness<W>, _: &Branch<W>) {}
 
-/// Passes the condition of a `while` through; says whose stage a witness represents.
+/// Passes the condition of a `while` through; fixes the stage that a witness represents.
 #[inline(always)]
 pub fn seen<'a, C: WhileCondition + ?Sized>(_: &Witness<C::Stage>, condition: &'a C) -> &'a C {
     condition
 }
 
-/// The stage of two stages: of the host if both are.
+/// The join of two stages: the host stage if both are.
 pub trait Join<B: Stage>: Stage {
-    /// That stage.
+    /// The join.
     type Stage: Stage;
-    /// A condition of the one, and a condition of the other.
+    /// Combines a condition of each stage.
     fn both(a: Self::Condition, b: B::Condition) -> <Self::Stage as Stage>::Condition;
 }
 
@@ -80,11 +80,11 @@ impl Join<TracedStage> for TracedStage {
     }
 }
 
-/// A list of things that belong to stages, as nested pairs of references.
+/// A list of items that belong to stages, as nested pairs of references.
 pub trait StageList {
     /// The join of their stages.
     type Stage: Stage;
-    /// The masks of the lanes that have exited, of exits.
+    /// Collects the masks of the lanes that have taken one of the exits.
     fn left(&self, masks: &mut Vec<Array<bool>>);
 }
 
@@ -121,32 +121,32 @@ impl<W: Stage + Join<R::Stage>, T, R: StageList> StageList for (&Exit<W, T>, R) 
 #[derive(Debug)]
 pub struct Joined<W>(PhantomData<W>);
 
-/// The stage that a list of things belongs to.
+/// Determines the stage of a list of items.
 #[inline(always)]
 pub fn joined<L: StageList>(_: L) -> Joined<L::Stage> {
     Joined(PhantomData)
 }
 
 impl<W: Stage> Joined<W> {
-    /// Whether all of it is the host's.
+    /// Returns whether all items belong to the host stage.
     #[inline(always)]
     pub fn is_host(&self) -> bool {
         W::IS_HOST
     }
 
-    /// What follows happens in the host stage only.
+    /// Marks code that follows as reachable in the host stage only.
     #[inline(always)]
     pub fn host_only(&self) -> W::HostOnly {
         W::host_only()
     }
 
-    /// What follows happens in the traced stage only.
+    /// Marks code that follows as reachable in the traced stage only.
     #[inline(always)]
     pub fn traced_only(&self) -> W::TracedOnly {
         W::traced_only()
     }
 
-    /// A value that is moved here, and mentioned in code that the same trace records later.
+    /// Returns a value that is moved here, and mentioned in code that the same trace records later.
     #[inline(always)]
     pub fn share<T>(&self, value: &T) -> T
     where
@@ -181,10 +181,10 @@ impl<T: Clone> Shares<T> for TracedStage {
     }
 }
 
-/// The lanes that have exited for a target, and the value that they left with.
+/// The lanes that have exited to a target, and the values that they exited with.
 pub struct Exit<W: Stage, T>(W::Exit<T>, PhantomData<T>);
 
-/// An exit that no lane has taken.
+/// Creates an exit that no lane has taken.
 #[must_use]
 #[track_caller]
 #[inline(always)]
@@ -192,7 +192,7 @@ pub fn exit<L: StageList, T>(_: L) -> Exit<L::Stage, T> {
     Exit(L::Stage::exit(Location::caller()), PhantomData)
 }
 
-/// Whether no lane continues, as is known while tracing.
+/// Returns whether it is known while tracing that no lane continues.
 #[inline(always)]
 pub fn all_exited<L: StageList>(exits: L) -> bool {
     !L::Stage::IS_HOST && {
@@ -202,7 +202,7 @@ pub fn all_exited<L: StageList>(exits: L) -> bool {
     }
 }
 
-/// Opens the branch of the lanes that have not left.
+/// Opens the branch of the lanes that have not exited.
 #[track_caller]
 #[inline(always)]
 pub fn branch_live<L: StageList>(exits: L) -> Branch<L::Stage> {
@@ -211,32 +211,32 @@ pub fn branch_live<L: StageList>(exits: L) -> Branch<L::Stage> {
     Branch(L::Stage::branch(L::Stage::live(masks), Location::caller()))
 }
 
-/// Lanes of any mask.
+/// Returns the lanes of any mask.
 fn any(masks: Vec<Array<bool>>) -> Array<bool> {
     masks.into_iter().reduce(|a, b| a | b).unwrap_or_else(|| Array::from(false))
 }
 
 impl TracedStage {
-    /// Lanes of no mask.
+    /// Returns the lanes of no mask.
     pub(super) fn none_of(masks: Vec<Array<bool>>) -> Array<bool> {
         !any(masks)
     }
 }
 
 impl<W: Stage, T> Exit<W, T> {
-    /// Whether jumps are Rust's.
+    /// Returns whether jumps are Rust's.
     #[inline(always)]
     pub fn is_host(&self) -> bool {
         W::IS_HOST
     }
 
-    /// What follows happens in the host stage only.
+    /// Marks code that follows as reachable in the host stage only.
     #[inline(always)]
     pub fn host_only(&self) -> W::HostOnly {
         W::host_only()
     }
 
-    /// All lanes that run this exit, with a value.
+    /// Makes all active lanes take the exit, with a value.
     #[inline(always)]
     pub fn give(&mut self, value: T) -> W::TracedOnly
     where
@@ -246,7 +246,7 @@ impl<W: Stage, T> Exit<W, T> {
         W::traced_only()
     }
 
-    /// The value that lanes have left with, if any has.
+    /// Returns the value that lanes have exited with, if any has.
     #[inline(always)]
     pub fn take(&mut self) -> Option<T>
     where
@@ -255,7 +255,7 @@ impl<W: Stage, T> Exit<W, T> {
         W::take(&mut self.0)
     }
 
-    /// The value that all lanes have left with.
+    /// Returns the value that all lanes have exited with.
     #[inline(always)]
     pub fn value(&mut self) -> T
     where
@@ -264,7 +264,7 @@ impl<W: Stage, T> Exit<W, T> {
         self.take().expect("lanes that have exited gave a value")
     }
 
-    /// The value that lanes have left with, and another one on the lanes that have not.
+    /// Returns the value that lanes have exited with, and another one on the lanes that have not exited.
     #[inline(always)]
     pub fn or(mut self, value: T) -> T
     where
@@ -274,7 +274,7 @@ impl<W: Stage, T> Exit<W, T> {
     }
 }
 
-/// Checks that nothing is left to be done of a statement after a jump in the middle of it.
+/// Checks that no part of a statement remains to be done after a jump in the middle of it.
 #[inline(always)]
 pub fn may_continue<W: MayContinue, T>(_: &Exit<W, T>) {}
 
@@ -297,25 +297,25 @@ impl MayContinue for HostStage {}
         for a number write `Float::from(1.0)`"
 )]
 pub trait Gives<T>: Stage {
-    /// All lanes exit.
+    /// Makes all lanes exit.
     fn give(exit: &mut Self::Exit<T>, value: T);
-    /// The value that lanes have left with.
+    /// Returns the value that lanes have exited with.
     fn take(exit: &mut Self::Exit<T>) -> Option<T>;
-    /// The value that lanes have left with, and another one on the lanes that have not.
+    /// Returns the value that lanes have exited with, and another one on the lanes that have not.
     fn or(exit: &mut Self::Exit<T>, value: T) -> T;
-    /// Before the arms of a branch.
+    /// Called before the arms of a branch.
     fn save(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
-    /// After the first arm.
+    /// Called after the first arm.
     fn swap(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
-    /// After the second arm.
+    /// Called after the second arm.
     fn collect(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
-    /// After the branch.
+    /// Called after the branch.
     fn restore(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
-    /// At the begin of an iteration.
+    /// Called at the begin of an iteration.
     fn collect_state(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
-    /// What the iteration works on.
+    /// Writes the state that the iteration works on.
     fn replace_state(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
-    /// At the begin of a loop's body.
+    /// Called at the begin of a loop's body.
     fn enter(exit: &mut Self::Exit<T>);
 }
 
@@ -350,7 +350,7 @@ impl<T> Gives<T> for HostStage {
 /// A mask of the lanes that have exited, and their value.
 struct ExitState<T> {
     mask: Array<bool>,
-    /// None while no lane has left; of no meaning on lanes that have not.
+    /// `None` while no lane has exited; meaningless on lanes that have not.
     value: Option<T>,
 }
 
@@ -360,11 +360,10 @@ impl<T> ExitState<T> {
     }
 }
 
-/// What an exit of the traced stage keeps.
+/// The state of an exit in the traced stage.
 pub struct TracedExit<T> {
     state: ExitState<T>,
-    /// For each branch that is open: what was before it while the first arm is recorded, and then what that arm made of
-    /// it.
+    /// For each open branch: the state before it while the first arm is recorded, and then the state after that arm.
     frames: Vec<ExitState<T>>,
     site: &'static Location<'static>,
 }
@@ -395,7 +394,7 @@ impl<T: Traverse> Gives<T> for TracedStage {
 
     fn or(exit: &mut TracedExit<T>, mut value: T) -> T {
         let Some(given) = exit.state.value.take() else { return value };
-        // As in a branch, a mask of many lanes makes the value as wide, whether it is constant or not.
+        // As in a branch, a mask of many lanes makes the value as wide, whether or not it is constant.
         match exit.state.mask.var().literal().filter(|_| exit.state.mask.width() == 1) {
             Some(0) => return value,
             Some(_) => return given,
@@ -468,7 +467,7 @@ fn write<T: Traverse>(arrays: &[Var], state: &mut ExitState<T>) {
     }
 }
 
-/// Refuses values that consist of different parts.
+/// Rejects values with different structures.
 fn check_merge(a: &Leaves, b: &Leaves, site: &'static Location<'static>) {
     if a.differs_in_host_values(b) {
         let values = a.first_difference(b).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
@@ -481,7 +480,7 @@ fn check_merge(a: &Leaves, b: &Leaves, site: &'static Location<'static>) {
 }
 
 impl<W: Stage> Branch<W> {
-    /// Notes an exit that the arms may take, before the arms.
+    /// Registers, before the arms, an exit that they may take.
     #[inline(always)]
     pub fn save_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -489,7 +488,7 @@ impl<W: Stage> Branch<W> {
         }
     }
 
-    /// Takes the lanes that have exited in the first arm.
+    /// Collects the lanes that have exited in the first arm.
     #[inline(always)]
     pub fn swap_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -497,7 +496,7 @@ impl<W: Stage> Branch<W> {
         }
     }
 
-    /// Takes the lanes that have exited in the second arm.
+    /// Collects the lanes that have exited in the second arm.
     #[inline(always)]
     pub fn collect_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -515,7 +514,7 @@ impl<W: Stage> Branch<W> {
 }
 
 impl<W: Stage> Repeat<W> {
-    /// An exit that the body may take, at the begin of an iteration.
+    /// Registers an exit that the body may take, at the begin of an iteration.
     #[inline(always)]
     pub fn collect_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(repeat) = W::traced_repeat(&mut self.0) {
@@ -531,7 +530,7 @@ impl<W: Stage> Repeat<W> {
         }
     }
 
-    /// Lanes that run the body have not left.
+    /// Marks that lanes that run the body have not exited.
     #[inline(always)]
     pub fn enter_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if W::traced_repeat(&mut self.0).is_some() {

@@ -1,10 +1,10 @@
-//! Calls of `#[jit]` functions while they are traced: each has a label, is counted, and must not recurse endlessly.
+//! Calls of `#[jit]` functions while they are traced: each gets a label, is counted, and must not recurse without end.
 
 use super::recursion::Recursion;
 use crate::trace::function_label::{LabelScope, Labelled, label};
 use std::panic::Location;
 
-/// One call of a `#[jit]` function: a label, a `tracing` span, and one more trace in the statistics.
+/// One call of a `#[jit]` function: a label, a `tracing` span, and one count of a trace in the statistics.
 #[derive(Debug)]
 pub struct FunctionScope {
     _recursion: Recursion,
@@ -16,7 +16,7 @@ pub struct FunctionScope {
 ///
 /// # Panics
 ///
-/// When it is called by itself for ever, under a condition that lanes decide.
+/// When it calls itself without end, under a traced condition.
 #[must_use]
 #[track_caller]
 pub fn enter(function: &'static Labelled) -> FunctionScope {

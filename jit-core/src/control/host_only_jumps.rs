@@ -1,8 +1,8 @@
-//! Jumps that affect all lanes at once while tracing, as `?` does: every region around one must be of the host stage.
+//! Jumps that affect all lanes at once while tracing, such as `?`: every region around one must be of the host stage.
 //!
-//! Generated code calls a method of one of these traits for each such region, at the user's token. For a guard of the
-//! traced stage the trait is missing, and its message is the error. (Written out rather than by a macro of our own,
-//! which the compiler would quote in each message.)
+//! Generated code calls a method of one of these traits for each such region, at the user's token. Guards of the traced
+//! stage do not implement the trait, and its message is the error. (Written out because the compiler would quote a
+//! macro in each message.)
 
 use super::branch::Branch;
 use super::repeat::Repeat;
@@ -15,7 +15,7 @@ use super::stage::HostStage;
     note = "write an `if` of its own for what is there"
 )]
 pub trait JumpsFromOperand {
-    /// Checks that a jump on the right side of `&&` or `||` may leave the guard.
+    /// Checks that a jump on the right side of `&&` or `||` may exit the guard.
     #[inline(always)]
     fn jump(&self) {}
 }
@@ -59,7 +59,7 @@ pub trait TryInWhile {
 #[diagnostic::do_not_recommend]
 impl TryInWhile for Repeat<HostStage> {}
 
-/// Guards of an `if` in which what others share may be changed.
+/// Guards of an `if` in which shared data may be changed.
 #[diagnostic::on_unimplemented(
     message = "shared state is changed inside an `if` on a traced value",
     label = "what lies behind a cell or a lock cannot be merged lane by lane",
@@ -76,7 +76,7 @@ pub trait SharedInIf {
 #[diagnostic::do_not_recommend]
 impl SharedInIf for Branch<HostStage> {}
 
-/// Guards of a `while` in which what others share may be changed.
+/// Guards of a `while` in which shared data may be changed.
 #[diagnostic::on_unimplemented(
     message = "shared state is changed inside a `while` on a traced value",
     label = "what lies behind a cell or a lock cannot be merged lane by lane",

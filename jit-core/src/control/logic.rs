@@ -5,7 +5,7 @@ use super::stage::{HostStage, Stage, TracedStage};
 use crate::array::Array;
 use std::panic::Location;
 
-/// What may be on a side of `&&` and `||`.
+/// The operands of `&&` and `||`.
 #[diagnostic::on_unimplemented(
     message = "`&&` and `||` take `bool` or `Mask`, not `{Self}`",
     label = "expected `bool` or `Mask`, found `{Self}`",
@@ -14,10 +14,10 @@ use std::panic::Location;
 pub trait Logical {
     /// The stage that the value belongs to.
     type Stage: Stage;
-    /// The value.
+    /// Returns the value.
     fn logical(&self) -> <Self::Stage as Stage>::Condition;
 
-    /// The left side of `&&`.
+    /// Evaluates the left side of `&&`.
     #[inline(always)]
     fn left_of_and(&self) -> Side<Self::Stage>
     where
@@ -28,7 +28,7 @@ pub trait Logical {
         Side { left, decided, is_and: true }
     }
 
-    /// The left side of `||`.
+    /// Evaluates the left side of `||`.
     #[inline(always)]
     fn left_of_or(&self) -> Side<Self::Stage>
     where
@@ -39,7 +39,7 @@ pub trait Logical {
         Side { left, decided, is_and: false }
     }
 
-    /// The result of `&&` or `||`, with this as the right side.
+    /// Returns the result of `&&` or `||`, with `self` as the right side.
     #[inline(always)]
     fn join<W: Joins<Self::Stage>>(&self, side: &Side<W>) -> W::Output {
         if side.is_and { W::and(&side.left, self.logical()) } else { W::or(&side.left, self.logical()) }
@@ -59,7 +59,7 @@ pub trait Logical {
         Branch(Self::Stage::branch(Self::Stage::not(self.logical()), Location::caller()))
     }
 
-    /// The right side in such a branch, as a value of the result's type.
+    /// Returns the right side in such a branch, as a value of the result's type.
     #[inline(always)]
     fn lift<W: Joins<Self::Stage>>(&self, _: &Branch<W>) -> W::Output {
         W::lift(self.logical())
@@ -91,15 +91,15 @@ impl Logical for &Array<bool> {
     }
 }
 
-/// The stage of a value that two others decide.
+/// The stage of the result of two operands.
 pub trait Joins<R: Stage>: Stage {
-    /// `bool` if both are of the host, else a mask.
+    /// `bool` if both are host values, otherwise a mask.
     type Output: From<bool>;
-    /// The right side, as a value of that type.
+    /// Converts the right side to that type.
     fn lift(right: R::Condition) -> Self::Output;
-    /// The result of `left && right`, where it is open.
+    /// Returns the result of `left && right`, if the left side does not decide it.
     fn and(left: &Self::Condition, right: R::Condition) -> Self::Output;
-    /// The result of `left || right`, where it is open.
+    /// Returns the result of `left || right`, if the left side does not decide it.
     fn or(left: &Self::Condition, right: R::Condition) -> Self::Output;
 }
 
@@ -158,17 +158,17 @@ impl Joins<TracedStage> for TracedStage {
     }
 }
 
-/// The left side of `&&` or `||`, when the right one is plain.
+/// The left side of `&&` or `||`, when the right one has no side effects that need a region.
 pub struct Side<W: Stage> {
     left: W::Condition,
-    /// What a host value on the left decides the result to be; `None` while it is open.
+    /// The result if a host value on the left decides it; otherwise `None`.
     decided: Option<bool>,
     is_and: bool,
 }
 
-/// What is known of a condition while tracing.
+/// Conditions whose value may be known while tracing.
 pub trait Decides: Stage {
-    /// The value, where it is the host's.
+    /// Returns the value, if it is a host value.
     fn known(condition: &Self::Condition) -> Option<bool>;
 }
 
@@ -187,20 +187,20 @@ impl Decides for TracedStage {
 }
 
 impl<W: Stage> Side<W> {
-    /// Whether the right side is needed.
+    /// Returns whether the right side is needed.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         self.decided.is_none()
     }
 
-    /// The result, where the left side decides it.
+    /// Returns the result, if the left side decides it.
     #[inline(always)]
     pub fn decided<T: From<bool>>(&self) -> T {
         T::from(self.decided == Some(true))
     }
 }
 
-/// A constant result.
+/// Returns a constant result.
 #[inline(always)]
 pub fn logical<T: From<bool>>(value: bool) -> T {
     T::from(value)

@@ -1,7 +1,7 @@
 //! `match` on numbers and truth values: the tests of patterns.
 //!
-//! A host value is tested by Rust's own `match`. For an array Rust tests a zero of its element type, without effect,
-//! and the comparisons with the pattern's literals give the mask.
+//! A host value is tested by Rust's own `match`. For an array, Rust tests a zero of its element type, without effect,
+//! and comparisons with the pattern's literals yield the mask.
 
 use std::convert::Infallible;
 
@@ -9,13 +9,13 @@ use super::index::{Indexed, Probe};
 use super::operand::Operand;
 use crate::array::{Array, Element, Mask};
 
-/// Finds arrays, and references to them.
+/// Method lookup finds this trait for arrays, and references to them.
 pub trait MatchesTraced {
     /// The element type.
     type Element: Element;
-    /// An array that is matched.
+    /// Begins the match of an array.
     fn __jit_match(self) -> TracedMatch<Self::Element>;
-    /// An array that Rust is asked to match.
+    /// Returns the array, on which Rust's `match` is rejected.
     fn __jit_known(self) -> Array<Self::Element>;
 }
 
@@ -29,13 +29,13 @@ impl<T: Element, A: Indexed<Base = Array<T>> + ?Sized> MatchesTraced for Probe<'
     }
 }
 
-/// Finds all other types.
+/// Method lookup finds this trait for all other types.
 pub trait MatchesHost<'a> {
     /// The type.
     type Value: ?Sized;
-    /// A host value that is matched.
+    /// Begins the match of a host value.
     fn __jit_match(self) -> HostMatch<'a, Self::Value>;
-    /// A host value that Rust matches.
+    /// Begins a match that Rust executes.
     fn __jit_known(self) -> HostMatch<'a, Self::Value>;
 }
 
@@ -51,7 +51,7 @@ impl<'a, X: ?Sized> MatchesHost<'a> for &Probe<'a, X> {
     }
 }
 
-/// Values whose patterns Rust can find complete: not those of arrays.
+/// Values for which Rust can check that patterns are exhaustive: not arrays.
 #[diagnostic::on_unimplemented(
     message = "a traced `match` needs a final `_` arm",
     label = "this `{Self}` differs by lane, and no arm takes what the others leave",
@@ -60,7 +60,7 @@ impl<'a, X: ?Sized> MatchesHost<'a> for &Probe<'a, X> {
 pub trait Exhausted {
     /// A reference to the value.
     type Value;
-    /// What Rust matches.
+    /// Returns the value that Rust matches.
     fn exhausted(self) -> Self::Value;
 }
 
@@ -72,7 +72,7 @@ impl<'a, X: ?Sized> Exhausted for HostMatch<'a, X> {
     }
 }
 
-/// Values that patterns can be tested against while tracing: not arrays.
+/// Values against which patterns can be tested while tracing: not arrays.
 #[diagnostic::on_unimplemented(
     message = "`if let` and `while let` are decided while tracing; `{Self}` has no value yet",
     label = "this differs by lane",
@@ -81,7 +81,7 @@ impl<'a, X: ?Sized> Exhausted for HostMatch<'a, X> {
 pub trait KnownValue {
     /// A reference to the value.
     type Value;
-    /// What Rust matches.
+    /// Returns the value that Rust matches.
     fn known(self) -> Self::Value;
 }
 
@@ -93,7 +93,7 @@ impl<'a, X: ?Sized> KnownValue for HostMatch<'a, X> {
     }
 }
 
-/// Conditions beside a pattern.
+/// Guard conditions of a pattern.
 #[diagnostic::on_unimplemented(
     message = "a pattern test is decided on the host; nest `if` for the traced part",
     label = "expected `bool`, found `{Self}`",
@@ -101,7 +101,7 @@ impl<'a, X: ?Sized> KnownValue for HostMatch<'a, X> {
             once; a `match` that tests by guards alone is `if … else if …`"
 )]
 pub trait Decided {
-    /// The condition's value.
+    /// Returns the condition's value.
     fn decided(self) -> bool;
 }
 
@@ -113,53 +113,53 @@ impl Decided for bool {
     }
 }
 
-/// A host value that is matched.
+/// A host value to be matched.
 pub struct HostMatch<'a, X: ?Sized>(&'a X);
 
 impl<'a, X: ?Sized> HostMatch<'a, X> {
-    /// Whether Rust matches it.
+    /// Returns whether Rust matches it.
     #[inline(always)]
     pub fn is_host(&self) -> bool {
         true
     }
-    /// Comes before a move that Rust makes.
+    /// Precedes a move that Rust executes.
     #[inline(always)]
     pub fn host_only(&self) {}
-    /// In place of that move, for an array.
+    /// Replaces that move for an array.
     pub fn again<Y>(&self, _: &Y) -> Y {
         unreachable!("host values are moved")
     }
-    /// What Rust matches.
+    /// Returns the value that Rust matches.
     #[inline(always)]
     pub fn host(&self) -> &'a X {
         self.0
     }
-    /// Nothing: Rust has compared.
+    /// Does nothing: Rust has compared.
     #[inline(always)]
     pub fn equals<P>(&self, _: P) {}
-    /// Nothing: Rust has compared.
+    /// Does nothing: Rust has compared.
     #[inline(always)]
     pub fn at_least<P>(&self, _: P) {}
-    /// Nothing: Rust has compared.
+    /// Does nothing: Rust has compared.
     #[inline(always)]
     pub fn at_most<P>(&self, _: P) {}
-    /// Nothing: Rust has compared.
+    /// Does nothing: Rust has compared.
     #[inline(always)]
     pub fn below<P>(&self, _: P) {}
-    /// Nothing: Rust has compared.
+    /// Does nothing: Rust has compared.
     #[inline(always)]
     pub fn and(&self, (): (), (): ()) {}
-    /// Nothing: Rust has compared.
+    /// Does nothing: Rust has compared.
     #[inline(always)]
     pub fn or(&self, (): (), (): ()) {}
-    /// What Rust has found.
+    /// Returns the result of Rust's match.
     #[inline(always)]
     pub fn test(&self, found: bool, (): ()) -> bool {
         found
     }
 }
 
-/// An array that is matched.
+/// An array to be matched.
 #[derive(Debug)]
 pub struct TracedMatch<T: Element> {
     value: Array<T>,
@@ -167,54 +167,54 @@ pub struct TracedMatch<T: Element> {
 }
 
 impl<T: Element> TracedMatch<T> {
-    /// Whether Rust matches it.
+    /// Returns whether Rust matches it.
     pub fn is_host(&self) -> bool {
         false
     }
-    /// Comes before a move that Rust would make.
+    /// Precedes a move that Rust would execute.
     pub fn host_only(&self) -> Infallible {
         unreachable!("arrays stay where they are")
     }
-    /// In place of that move: another handle of the array.
+    /// Replaces that move: returns another handle of the array.
     #[inline(always)]
     pub fn again<Y: Operand>(&self, value: &Y) -> Y {
         value.again()
     }
-    /// What Rust matches.
+    /// Returns the value that Rust matches.
     pub fn host(&self) -> &T {
         &self.element
     }
-    /// Lanes that are equal to a value.
+    /// Returns the lanes that are equal to a value.
     #[track_caller]
     pub fn equals(&self, value: T) -> Mask {
         self.value.eq(value)
     }
-    /// Lanes that are not below a value.
+    /// Returns the lanes that are not below a value.
     #[track_caller]
     pub fn at_least(&self, value: T) -> Mask {
         self.value.ge(value)
     }
-    /// Lanes that are not above a value.
+    /// Returns the lanes that are not above a value.
     #[track_caller]
     pub fn at_most(&self, value: T) -> Mask {
         self.value.le(value)
     }
-    /// Lanes that are below a value.
+    /// Returns the lanes that are below a value.
     #[track_caller]
     pub fn below(&self, value: T) -> Mask {
         self.value.lt(value)
     }
-    /// Lanes of both.
+    /// Returns the lanes of both.
     #[track_caller]
     pub fn and(&self, left: Mask, right: Mask) -> Mask {
         left & right
     }
-    /// Lanes of one of them.
+    /// Returns the lanes of either.
     #[track_caller]
     pub fn or(&self, left: Mask, right: Mask) -> Mask {
         left | right
     }
-    /// What the comparisons have found.
+    /// Returns the result of the comparisons.
     pub fn test(&self, _: bool, found: Mask) -> Mask {
         found
     }

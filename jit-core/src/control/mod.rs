@@ -1,17 +1,18 @@
-//! What rewritten `#[jit]` functions call: the run-time support of traced control flow.
+//! Run-time support of traced control flow: rewritten `#[jit]` functions call it.
 //!
-//! The macro brackets the user's own blocks by calls on a guard ([`Branch`], [`Repeat`]). Whether a guard has an effect
-//! is decided by the *type* of the condition: a `bool` belongs to the [`HostStage`] stage, where Rust runs the blocks
-//! as usual and any type may change in them; a mask belongs to the [`TracedStage`] stage, where each block is recorded
-//! once and its state must be [`Traverse`](crate::Traverse). Wrong programs are rejected by traits where types suffice,
-//! with messages in terms of the user's program, and otherwise by panics that name the variable and the line.
+//! The macro encloses the user's own blocks in calls on a guard ([`Branch`], [`Repeat`]). The *type* of the condition
+//! decides whether a guard has an effect. A `bool` belongs to the [`HostStage`] stage, where Rust runs the blocks as
+//! usual and values of any type may change in them. A mask belongs to the [`TracedStage`] stage, where each block is
+//! recorded once and its state must be [`Traverse`](crate::Traverse). Incorrect programs are rejected by traits where
+//! types suffice, with messages in terms of the user's program, and otherwise by panics that name the variable and the
+//! line.
 //!
-//! The compiler quotes a function whose bound a type does not satisfy. So generated code calls, where possible, a
-//! method of the trait itself: then the message is ours and the line is the user's. Traits are re-exported by
-//! `jit::bounds`, under which messages name them, and implementations that the compiler would list as alternatives are
-//! marked `do_not_recommend`.
+//! The compiler quotes a function whose bound a type does not satisfy. So generated code calls a method of the trait
+//! itself where possible: then the message is ours and the line is the user's. `jit::bounds` re-exports the traits, and
+//! messages name them there. Implementations that the compiler would list as alternatives are marked
+//! `do_not_recommend`.
 //!
-//! All of it is reached through `jit::__private` by generated code alone, and is no public interface.
+//! Only generated code uses this module, through `jit::__private`; it is no public interface.
 
 mod assert;
 mod branch;

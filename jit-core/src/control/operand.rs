@@ -1,4 +1,4 @@
-//! Values that generated code uses more often than Rust's moves allow, and values that must be host values.
+//! Values that generated code uses more often than Rust's moves allow, and values that must be known on the host.
 
 /// A value that operators of a `#[jit]` function take without moving it.
 #[diagnostic::on_unimplemented(
@@ -21,7 +21,7 @@ impl<T: Clone> Operand for T {
     }
 }
 
-/// A value that a trace can be made for: of the host, and comparable.
+/// A value for which a trace can be made: a host value that is comparable.
 #[diagnostic::on_unimplemented(
     message = "a `#[constexpr]` parameter must be known while tracing; `{Self}` is not",
     label = "`{Self}` cannot be the key of a trace",

@@ -9,7 +9,7 @@ use crate::trace::report::{self, Content};
 use crate::traverse::leaves::describe;
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor};
 
-/// Lines that are shown of one `print!`, if the program does not say how many.
+/// The number of lines shown per `print!`, unless the program sets it.
 const LIMIT: usize = 20;
 
 /// Values that lanes can print.
@@ -37,9 +37,9 @@ impl<X: Traverse + ?Sized> Printable for X {
 
 /// A part of a value, ready to be put into a text.
 pub(super) enum Shown {
-    /// An array: its place among the values of a lane.
+    /// An array: its position among the values of a lane.
     Lane(usize),
-    /// What the host knows.
+    /// A host value.
     Host(HostValue),
 }
 
@@ -78,7 +78,7 @@ impl Values {
         parts
     }
 
-    /// A value; of several parts, as a list.
+    /// Formats a value; several parts form a list.
     pub(super) fn value(&self, argument: usize, spec: Spec, parts: &mut Vec<machine::Part>) {
         let text = |text: &str| machine::Part::Text(text.to_owned());
         let shown = &self.arguments[argument];
@@ -94,7 +94,7 @@ impl Values {
         parts.extend(is_list.then(|| text("]")));
     }
 
-    /// What is known of a value while recording.
+    /// Returns the known part of a value while recording.
     pub(super) fn known(&self, argument: usize) -> String {
         let known = |part: &Shown| match part {
             Shown::Lane(slot) => {

@@ -1,8 +1,8 @@
 //! `for` over ranges of integers, whose bounds may be arrays.
 //!
-//! A range of host integers is Rust's own, and so is its iterator. A range with a traced bound is a counter in each
-//! lane: `rev` and `step_by` change its start, its end and its step, all of which are computed before the loop. A
-//! counter stops at its last number instead of passing it, so bounds at the limits of a type do not overflow.
+//! A range of host integers is Rust's own, and so is its iterator. A range with a traced bound is a counter per lane:
+//! `rev` and `step_by` change its start, its end and its step, all of which are computed before the loop. A counter
+//! stops at its last number instead of passing it, so bounds at the limits of a type do not overflow.
 
 use super::exit::{StageList, Witness};
 use super::repeat::Repeat;
@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 use std::ops;
 use std::panic::Location;
 
-/// The begin of a range that ends at a `B`.
+/// The start of a range whose end is a `B`.
 #[diagnostic::on_unimplemented(
     message = "`for` cannot count from `{Self}` to `{B}`",
     label = "the bounds of a range are equal integers, of the host or traced",
@@ -94,7 +94,7 @@ macro_rules! traced_elements {
 
 traced_elements!(u8, u16, u32, u64, i8, i16, i32, i64);
 
-/// A bound as an array.
+/// Converts a bound to an array.
 trait IntoArray<T: Integer> {
     fn into_array(self) -> Array<T>;
 }
@@ -111,15 +111,15 @@ impl<T: Integer> IntoArray<T> for &Array<T> {
     }
 }
 
-/// The begin of a range that is traced even if its bounds are of the host.
+/// The start of a range that is traced even if its bounds are host values.
 #[diagnostic::on_unimplemented(
     message = "`#[symbolic] for` cannot count from `{Self}` to `{B}`",
     label = "the bounds of a range are equal integers, of the host or traced"
 )]
 pub trait SymbolicBounds<B>: Sized {
-    /// What is counted.
+    /// The type of the numbers.
     type Element: Integer;
-    /// The bounds.
+    /// Returns the bounds.
     fn bounds(self, end: B) -> [Array<Self::Element>; 2];
     /// `self..end`, traced.
     #[track_caller]
@@ -177,11 +177,11 @@ pub struct TracedRange<T> {
     first: Var,
     /// The last number, if there is one.
     last: Var,
-    /// Whether there is one.
+    /// Whether there is a last number.
     is_some: Var,
-    /// Without its end and neither reversed nor in steps: its end.
+    /// The end of a range that is neither reversed nor stepped.
     end: Option<Var>,
-    /// How far it goes at a time.
+    /// The distance of consecutive numbers.
     step: u64,
     descends: bool,
     element: PhantomData<T>,
@@ -203,7 +203,7 @@ impl<T: Integer> TracedRange<T> {
         }
     }
 
-    /// The same numbers, the last one first.
+    /// Reverses the order of the numbers.
     #[must_use]
     pub fn rev(mut self) -> Self {
         std::mem::swap(&mut self.first, &mut self.last);
@@ -212,7 +212,7 @@ impl<T: Integer> TracedRange<T> {
         self
     }
 
-    /// The first number, and then each that is `step` further on.
+    /// Returns every `step`-th number, beginning with the first.
     ///
     /// # Panics
     ///
@@ -254,23 +254,23 @@ fn unsigned(ty: Type) -> Type {
     }
 }
 
-/// What `for` counts through.
+/// Ranges that `for` can iterate over.
 pub trait Countable {
     /// The stage that the bounds belong to.
     type Stage: Stage;
     /// A number.
     type Item;
-    /// What is kept while counting.
+    /// The state of the iteration.
     type State;
-    /// Begins to count.
+    /// Begins the iteration.
     fn start(self) -> Self::State;
-    /// Whether there is a next number.
+    /// Returns whether there is a next number.
     fn test(state: &mut Self::State) -> <Self::Stage as Stage>::Condition;
-    /// The next number.
+    /// Returns the next number.
     fn next(state: &mut Self::State) -> Self::Item;
-    /// Shows the arrays of the state.
+    /// Passes the arrays of the state to a visitor.
     fn traverse(state: &Self::State, visitor: &mut Visitor<'_>);
-    /// Lends the arrays of the state.
+    /// Passes the arrays of the state to a mutable visitor.
     fn traverse_mut(state: &mut Self::State, visitor: &mut VisitorMut<'_>);
 }
 
@@ -295,19 +295,19 @@ impl<I: Iterator> Countable for I {
     fn traverse_mut(_: &mut Self::State, _: &mut VisitorMut<'_>) {}
 }
 
-/// Counts in each lane.
+/// A counter per lane.
 pub struct TracedCounter {
     next: Var,
-    /// How far it goes at a time.
+    /// The distance of consecutive numbers.
     step: Var,
     ends: Ends,
 }
 
-/// How a counter knows its end.
+/// The end of a counter.
 enum Ends {
-    /// Before a number that is larger than all of its own.
+    /// Ends before a number that is larger than all of its own.
     Before(Var),
-    /// After this number; a mask says whether that has not been reached.
+    /// Ends after this number; a mask says whether it has not been reached.
     After(Var, Var),
 }
 
@@ -351,17 +351,17 @@ impl<T: Integer> Countable for TracedRange<T> {
     }
 }
 
-/// What a `for` keeps of its range.
+/// The state of a range in a `for`.
 pub struct Counter<C: Countable>(C::State);
 
-/// Begins to count through a range.
+/// Begins the iteration over a range.
 #[inline(always)]
 pub fn counter<C: Countable>(range: C) -> Counter<C> {
     Counter(range.start())
 }
 
 impl<C: Countable> Counter<C> {
-    /// The next number.
+    /// Returns the next number.
     #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "a counter is asked for a number only where there is one")]
     pub fn next(&mut self) -> C::Item {
@@ -379,13 +379,13 @@ impl<C: Countable> Traverse for Counter<C> {
     }
 }
 
-/// Says whose stage a witness represents.
+/// Fixes the stage that a witness represents.
 #[inline(always)]
 pub fn counted<C: Countable>(_: &Witness<C::Stage>, _: &Counter<C>) {}
 
 impl<W: Stage> Repeat<W> {
-    /// Whether to run the body, of a `for` that lanes may also leave through exits. Where the range is of the host, all
-    /// iterations are run, on the lanes that have not left.
+    /// Returns whether to run the body of a `for` that lanes may also exit. For a host range, all iterations run, on
+    /// the lanes that have not exited.
     #[inline(always)]
     pub fn test_range<C: Countable<Stage = W>, L: StageList>(&mut self, counter: &mut Counter<C>, exits: L) -> bool {
         let mut masks = Vec::new();
@@ -398,7 +398,7 @@ impl<W: Stage> Repeat<W> {
 mod tests {
     use super::*;
 
-    /// The numbers that a traced range counts, by the host: all of it folds.
+    /// Returns the numbers of a traced range, as counted by the host: everything folds.
     fn counted<T: Integer>(range: TracedRange<T>) -> Vec<T> {
         let mut state = range.start();
         let mut found = Vec::new();

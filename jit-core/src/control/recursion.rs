@@ -1,7 +1,8 @@
 //! Functions that call themselves under a traced condition.
 //!
 //! Tracing runs both arms of such a condition, so the recursion would never end, whatever the lanes do. Recursion that
-//! the host ends, over a tree or a count, is Rust's own, inside traced regions too: it opens no region for each call.
+//! the host ends, over a tree or a count, is Rust's own, also inside traced regions: it does not open a region for each
+//! call.
 
 use std::panic::Location;
 
@@ -9,13 +10,13 @@ use crate::misuse::Misuse;
 use crate::trace::function_label::{Labelled, TRACED};
 use crate::trace::region;
 
-/// How often a function calls itself, each time in one region more, before that is refused.
+/// The depth of recursion, each call in one region more, beyond which it is rejected.
 const DEPTH: usize = 64;
 
-/// A call that is being traced: the function, and how many regions were open around it.
+/// A call that is being traced: the function, and the number of regions open around it.
 type Call = (&'static Labelled, usize);
 
-/// A call that is being traced, until it is dropped.
+/// A call that is being traced; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Recursion(());
 
@@ -24,7 +25,7 @@ impl Recursion {
     ///
     /// # Panics
     ///
-    /// When the function is called by itself, each time in a region more.
+    /// When the function calls itself too often, each time in one region more.
     pub(super) fn enter(function: &'static Labelled, site: &'static Location<'static>) -> Recursion {
         let regions = region::depth();
         let deepening = TRACED.with(|traced| {
@@ -40,7 +41,7 @@ impl Recursion {
     }
 }
 
-/// How many calls of the innermost function were each made in more regions than the one before.
+/// Returns how many calls of the innermost function were each made in more regions than the one before.
 fn deepening(calls: &[Call]) -> usize {
     let Some(&(function, mut regions)) = calls.last() else { return 0 };
     let mut count = 1;

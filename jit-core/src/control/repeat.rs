@@ -15,7 +15,7 @@ use crate::traverse::{HostValue, Traverse, VisitorMut};
 use jit_runtime::recording::SizeId;
 use std::panic::Location;
 
-/// What may be the condition of a `while`.
+/// The conditions of a `while`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition: `while` takes a `bool` or a `Mask`",
     label = "expected `bool` or `Mask`, found `{Self}`",
@@ -24,10 +24,10 @@ use std::panic::Location;
 pub trait WhileCondition {
     /// The stage that decides.
     type Stage: Stage;
-    /// The condition's value.
+    /// Returns the condition's value.
     fn condition(&self) -> <Self::Stage as Stage>::Condition;
 
-    /// Whether to run the body.
+    /// Returns whether to run the body.
     #[inline(always)]
     fn test(&self, guard: &mut Repeat<Self::Stage>) -> bool {
         Self::Stage::test(&mut guard.0, self.condition())
@@ -72,37 +72,37 @@ pub fn repeat<W: Stage>() -> Repeat<W> {
     Repeat(W::repeat(Location::caller()))
 }
 
-/// How a loop is run.
+/// Options of a loop.
 #[derive(Clone, Copy, Debug)]
 pub enum Setting {
-    /// One iteration after another, each computed before the next one begins.
+    /// Each iteration is evaluated before the next one begins.
     Evaluated,
-    /// Lanes that are done leave an evaluated loop.
+    /// Finished lanes are removed from an evaluated loop.
     Compress,
-    /// No lane makes more iterations.
+    /// The maximum number of iterations of each lane.
     MaxIterations(u32),
 }
 
 impl<W: Stage> Repeat<W> {
-    /// Runs the loop's iterations one by one.
+    /// Makes the loop evaluate its iterations one by one.
     #[inline(always)]
     pub fn evaluated(&mut self) {
         W::set(&mut self.0, Setting::Evaluated);
     }
 
-    /// Drops lanes that are done.
+    /// Makes the loop remove finished lanes.
     #[inline(always)]
     pub fn compress(&mut self) {
         W::set(&mut self.0, Setting::Compress);
     }
 
-    /// Sees to it that no lane makes more iterations.
+    /// Limits the number of iterations of each lane.
     #[inline(always)]
     pub fn max_iterations(&mut self, limit: u32) {
         W::set(&mut self.0, Setting::MaxIterations(limit));
     }
 
-    /// A place that the loop changes, at the begin of an iteration.
+    /// Registers a place that the loop changes, at the begin of an iteration.
     #[inline(always)]
     pub fn collect<X: ?Sized>(&mut self, name: &'static str, value: &X)
     where
@@ -126,30 +126,30 @@ impl<W: Stage> Repeat<W> {
         W::replace_state(&mut self.0, value);
     }
 
-    /// Whether all iterations were made.
+    /// Returns whether all iterations have run.
     #[inline(always)]
     pub fn is_done(&self) -> bool {
         W::is_done(&self.0)
     }
 
-    /// Whether jumps out of the loop are Rust's.
+    /// Returns whether jumps out of the loop are Rust's.
     #[inline(always)]
     pub fn is_traced(&self) -> bool {
         !W::IS_HOST
     }
 
-    /// What follows happens in the traced stage only.
+    /// Marks code that follows as reachable in the traced stage only.
     #[inline(always)]
     pub fn traced_only(&self) -> W::TracedOnly {
         W::traced_only()
     }
 
-    /// Stands where a traced loop has no exit.
+    /// Called where a traced loop has no exit.
     pub fn never_ends(&self) -> ! {
         unreachable!("a loop without exits is the host's")
     }
 
-    /// Whether to run the body, of a loop that lanes also leave through exits.
+    /// Returns whether to run the body of a loop that lanes may also exit.
     #[inline(always)]
     pub fn test_live<L: StageList, C: WhileCondition + ?Sized>(&mut self, exits: L, condition: &C) -> bool
     where
@@ -160,7 +160,7 @@ impl<W: Stage> Repeat<W> {
         W::test(&mut self.0, <L::Stage as Join<C::Stage>>::both(L::Stage::live(masks), condition.condition()))
     }
 
-    /// Begins the body of a loop that lanes leave through exits alone.
+    /// Begins the body of a loop that lanes exit only by jumps.
     #[inline(always)]
     pub fn test_exits<L: StageList<Stage = W>>(&mut self, exits: L) {
         let mut masks = Vec::new();
@@ -172,9 +172,9 @@ impl<W: Stage> Repeat<W> {
     }
 }
 
-/// What the guard of a `while` of the host keeps.
+/// The state of a host `while`.
 pub struct HostRepeat {
-    /// How many iterations may follow.
+    /// The number of iterations that may follow.
     left: Option<u32>,
     limit: u32,
     site: &'static Location<'static>,
@@ -204,14 +204,14 @@ impl HostRepeat {
     }
 }
 
-/// The bound of a loop that is Rust's.
+/// Returns the bound of a loop that Rust executes.
 #[must_use]
 #[track_caller]
 pub fn bounded(limit: u32) -> HostRepeat {
     HostRepeat { left: Some(limit), limit, site: Location::caller() }
 }
 
-/// Refuses an iteration that the host would begin.
+/// Rejects an iteration beyond the limit of a host loop.
 #[cold]
 pub(super) fn refuse_more(limit: u32, site: &'static Location<'static>) -> ! {
     Misuse::new(format!("a loop makes more than the {limit} iterations that `#[max_iterations]` allows"), site)
@@ -219,37 +219,37 @@ pub(super) fn refuse_more(limit: u32, site: &'static Location<'static>) -> ! {
         .panic()
 }
 
-/// What the guard of a traced `while` keeps.
+/// The state of a traced `while`.
 pub struct TracedRepeat {
     recorder: Option<LoopRecorder>,
     /// The state before the loop.
     before: Vec<Named>,
     /// The state after the body.
     after: Vec<Leaves>,
-    /// What replaces the state next.
+    /// The values that replace the state next.
     replacements: std::vec::IntoIter<Leaves>,
-    /// What represents the state while the loop is recorded.
+    /// The parameters that represent the state while the loop is recorded.
     params: Vec<Var>,
     condition: Option<Array<bool>>,
     iterations: u32,
-    /// The values that exits get in the body; their arrays after the loop.
+    /// The values that exits get in the body; after the loop, their arrays.
     late: Vec<Var>,
     late_replacements: std::vec::IntoIter<Var>,
     /// Whether it ends only by exits.
     is_endless: bool,
-    /// Whether a lane may take one of them.
+    /// Whether a lane may take one of the exits.
     has_exit: bool,
     is_evaluated: bool,
     is_compressed: bool,
     max_iterations: Option<u32>,
-    /// What an evaluated loop keeps from one iteration to the next.
+    /// The state of an evaluated loop between iterations.
     evaluated: Option<Evaluated>,
-    /// What the host decides of the state, before the last iteration and now.
+    /// The host values in the state, before the last iteration and now.
     host: [Vec<HostPart>; 2],
     site: &'static Location<'static>,
 }
 
-/// A part of the state that the host decides.
+/// A host value in the state.
 #[derive(PartialEq)]
 enum HostPart {
     Value(HostValue),
@@ -304,7 +304,7 @@ impl TracedRepeat {
         }
     }
 
-    /// Whether the loop has not begun.
+    /// Returns whether the loop has not begun.
     pub(super) fn is_first(&self) -> bool {
         self.iterations == 0
     }
@@ -363,7 +363,7 @@ impl TracedRepeat {
         recorder.finish_with(next, std::mem::take(&mut self.late))
     }
 
-    /// The lanes that have exited through an exit, and the arrays of the value that they left with.
+    /// Collects the lanes that have taken an exit, and the arrays of the value that they exited with.
     pub(super) fn collect_exit(&mut self, mask: &Var, values: Vec<Var>) {
         let leaves = Leaves::of_arrays(vec![mask.clone()]);
         if self.iterations == 0 {
@@ -375,7 +375,7 @@ impl TracedRepeat {
         }
     }
 
-    /// The lanes that have exited through an exit before the iteration, and the arrays of their value.
+    /// Returns the lanes that have taken an exit before the iteration, and the arrays of their value.
     pub(super) fn exit_replacement(&mut self, values: usize) -> Vec<Var> {
         let mask = self.replacement().arrays;
         mask.into_iter().chain(self.late_replacements.by_ref().take(values)).collect()
@@ -391,7 +391,7 @@ impl TracedRepeat {
         }
     }
 
-    /// Whether the host decides the same of the state as at the iteration before.
+    /// Returns whether the host values in the state are unchanged since the last iteration.
     fn is_steady(&mut self) -> bool {
         let [before, now] = &mut self.host;
         let is_steady = before == now;

@@ -17,15 +17,15 @@ pub struct HostStage;
 #[derive(Debug)]
 pub struct TracedStage;
 
-/// What a guard keeps in a stage.
+/// The types and operations of guards in a stage.
 pub trait Stage: Sized {
     /// A condition.
     type Condition;
-    /// What the guard of an `if` keeps.
+    /// The state of an `if`.
     type Branch;
-    /// What the guard of a `while` keeps.
+    /// The state of a `while`.
     type Repeat;
-    /// What an exit keeps.
+    /// The state of an exit.
     type Exit<T>;
     /// Inhabited in the host stage.
     type HostOnly;
@@ -36,41 +36,41 @@ pub trait Stage: Sized {
 
     /// Opens a branch.
     fn branch(condition: Self::Condition, site: &'static Location<'static>) -> Self::Branch;
-    /// Whether to run the first arm.
+    /// Returns whether to run the first arm.
     fn then(branch: &mut Self::Branch) -> bool;
-    /// Whether to run the second arm.
+    /// Returns whether to run the second arm.
     fn otherwise(branch: &mut Self::Branch) -> bool;
     /// Closes a branch without a value.
     fn merge(branch: &mut Self::Branch);
-    /// A loop before its first iteration.
+    /// Creates a loop before its first iteration.
     fn repeat(site: &'static Location<'static>) -> Self::Repeat;
-    /// How a loop is run.
+    /// Sets an option of a loop.
     fn set(repeat: &mut Self::Repeat, setting: Setting);
-    /// Computes both sides of a branch and blends them.
+    /// Makes a branch evaluate both sides and blend them.
     fn evaluate(branch: &mut Self::Branch);
     /// Begins an iteration of a loop.
     fn begin_iteration(repeat: &mut Self::Repeat);
-    /// Whether all iterations were made.
+    /// Returns whether all iterations have run.
     fn is_done(repeat: &Self::Repeat) -> bool;
-    /// Whether to run the body.
+    /// Returns whether to run the body.
     fn test(repeat: &mut Self::Repeat, condition: Self::Condition) -> bool;
-    /// The opposite condition.
+    /// Returns the opposite condition.
     fn not(condition: Self::Condition) -> Self::Condition;
-    /// Comes before what happens in the host stage only.
+    /// Precedes code that runs in the host stage only.
     fn host_only() -> Self::HostOnly;
-    /// Comes before what happens in the traced stage only.
+    /// Precedes code that runs in the traced stage only.
     fn traced_only() -> Self::TracedOnly;
-    /// An exit that no lane has taken.
+    /// Creates an exit that no lane has taken.
     fn exit<T>(site: &'static Location<'static>) -> Self::Exit<T>;
-    /// The lanes that have exited through an exit.
+    /// Returns the lanes that have taken an exit.
     fn left<T>(exit: &Self::Exit<T>) -> Option<&Array<bool>>;
-    /// Lanes that have taken no exit.
+    /// Returns the lanes that have taken no exit.
     fn live(left: Vec<Array<bool>>) -> Self::Condition;
-    /// A condition on the lanes that have exited through none; the host's holds for all lanes.
+    /// Restricts a condition to the lanes that have taken no exit; a host condition holds for all lanes.
     fn and_live(condition: Self::Condition, left: Vec<Array<bool>>) -> Self::Condition;
-    /// The guard of an `if`, if it is traced.
+    /// Returns the guard of an `if`, if it is traced.
     fn traced_branch(branch: &mut Self::Branch) -> Option<&mut TracedBranch>;
-    /// The guard of a loop, if it is traced.
+    /// Returns the guard of a loop, if it is traced.
     fn traced_repeat(repeat: &mut Self::Repeat) -> Option<&mut TracedRepeat>;
 }
 
@@ -83,15 +83,15 @@ pub trait Stage: Sized {
             `#[host]` if its condition is a `bool`"
 )]
 pub trait Carries<X: ?Sized>: Stage {
-    /// The state before the arms.
+    /// Saves the state before the arms.
     fn save(branch: &mut Self::Branch, name: &'static str, value: &X);
-    /// Takes the state after the first arm and puts the one from before it back.
+    /// Takes the state after the first arm and restores the one from before it.
     fn swap(branch: &mut Self::Branch, value: &mut X);
-    /// The state after the second arm.
+    /// Collects the state after the second arm.
     fn collect(branch: &mut Self::Branch, value: &X);
     /// Writes the merged state.
     fn restore(branch: &mut Self::Branch, value: &mut X);
-    /// The state at the begin of an iteration.
+    /// Collects the state at the begin of an iteration.
     fn collect_state(repeat: &mut Self::Repeat, name: &'static str, value: &X);
     /// Writes the state that the iteration works on.
     fn replace_state(repeat: &mut Self::Repeat, value: &mut X);
@@ -285,7 +285,7 @@ impl<X: Traverse + ?Sized> Carries<X> for TracedStage {
     }
 }
 
-/// What may be the condition of an `if`.
+/// The conditions of an `if`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition: `if` takes a `bool` or a `Mask`",
     label = "expected `bool` or `Mask`, found `{Self}`",
@@ -294,7 +294,7 @@ impl<X: Traverse + ?Sized> Carries<X> for TracedStage {
 pub trait IfCondition {
     /// The stage that decides.
     type Stage: Stage;
-    /// The condition's value.
+    /// Returns the condition's value.
     fn condition(&self) -> <Self::Stage as Stage>::Condition;
 
     /// Opens an `if`.

@@ -13,7 +13,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Refuses a change of how many arrays there are, where the lanes of each are blended.
+    /// Rejects a change of the number of arrays, where the lanes of each are blended.
     pub(super) fn check_arrays(&self, after: &Leaves, site: &'static Location<'static>) {
         if self.leaves.arrays.len() != after.arrays.len() {
             let (name, before, after) = (self.name, self.leaves.arrays.len(), after.arrays.len());
@@ -26,7 +26,7 @@ impl Named {
         }
     }
 
-    /// The name of an array of the value, as in `state.rng.inc`.
+    /// Returns the name of an array of the value, as in `state.rng.inc`.
     fn array(&self, position: usize) -> String {
         if self.name.is_empty() { "a `break`".to_owned() } else { format!("`{}`", self.path(0, position)) }
     }
@@ -37,7 +37,7 @@ impl Named {
         format!("{}{separator}{path}", self.name)
     }
 
-    /// Refuses a change of what the host decides: it would hold for all lanes.
+    /// Rejects a change of a host value: it would hold for all lanes.
     pub(super) fn check_host_values(&self, after: &Leaves, region: &str, site: &'static Location<'static>) {
         if !self.leaves.differs_in_host_values(after) {
             return;
@@ -56,7 +56,7 @@ impl Named {
     }
 }
 
-/// Refuses state whose widths do not fit together, or that a loop changes the width of.
+/// Rejects state whose widths do not match, or whose width changes in a loop.
 pub(super) fn check_loop(
     before: &[Named],
     params: &[Var],
@@ -103,7 +103,7 @@ pub(super) fn check_loop(
 
 const EQUALLY_WIDE: &str = "all state that a loop changes, and its condition, are equally wide or have width 1";
 
-/// Refuses arms of an `if` that give a variable widths that do not fit together.
+/// Rejects arms of an `if` that assign values of mismatching widths to a variable.
 pub(super) fn check_branch(
     state: &[Named],
     [then, otherwise]: [&[Leaves]; 2],
@@ -117,7 +117,7 @@ pub(super) fn check_branch(
     }
 }
 
-/// Refuses arms of an `if` that give something widths that do not fit together.
+/// Rejects arms of an `if` whose values have mismatching widths.
 pub(super) fn check_arms(
     name: &dyn Fn() -> String,
     a: &Var,
@@ -146,12 +146,12 @@ pub(super) fn check_arms(
         .panic();
 }
 
-/// Both are the same value, or the same constant.
+/// Returns whether both are the same value, or the same constant.
 fn passes(a: &Var, b: &Var) -> bool {
     a.is_same(b) || loops::is_equal_literal(a, b)
 }
 
-/// Stops a wrong program.
+/// Panics for an incorrect program.
 pub(super) fn refuse(what: String, hint: &str, site: &'static Location<'static>) -> ! {
     Misuse::new(what, site).hint(hint).panic()
 }

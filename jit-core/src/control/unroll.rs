@@ -1,11 +1,11 @@
-//! Host `for` loops that record so many nodes that they look like an oversight.
+//! Host `for` loops that record so many nodes that they are probably unintended.
 
 use crate::graph::recorded_nodes;
 use std::panic::Location;
 
-/// From this many iterations on, if they record anything.
+/// Warns from this many iterations on, if they record anything.
 const ITERATIONS: u32 = 1000;
-/// From this many nodes on, in all iterations together.
+/// Warns from this many nodes on, in all iterations together.
 const NODES: u64 = 50_000;
 
 /// Counts the iterations of a loop, and the nodes that they record.
@@ -13,12 +13,12 @@ pub struct Unrolled {
     iterations: u32,
     /// No iteration before this one is counted.
     next_look: u32,
-    /// The iteration from which on nodes are counted, and how many there were.
+    /// The iteration from which on nodes are counted, and the number of nodes at that time.
     counted_from: Option<(u32, u64)>,
     site: &'static Location<'static>,
 }
 
-/// Begins to count, of a loop that may have `accepted` iterations, whatever they record.
+/// Begins to count for a loop that may have `accepted` iterations, whatever they record.
 #[must_use]
 #[track_caller]
 #[inline(always)]
@@ -27,11 +27,11 @@ pub fn unrolled(accepted: u32) -> Unrolled {
     Unrolled { iterations: 0, next_look, counted_from: None, site: Location::caller() }
 }
 
-/// How often the nodes are counted.
+/// The interval at which nodes are counted.
 const LOOK_EVERY: u32 = 50;
 
 impl Unrolled {
-    /// One iteration more.
+    /// Counts an iteration.
     #[inline]
     pub fn begin_iteration(&mut self) {
         self.iterations = self.iterations.wrapping_add(1);

@@ -1,8 +1,8 @@
 //! `#[traced] match`: each lane selects its arm by the variant of a [`Traced`] enum.
 //!
-//! Rust's own `match` decides which arms each variant can take: it runs once for each variant, on a placeholder for the
-//! lanes. So Rust checks that the match is exhaustive. An arm's lanes are those of its variants; its variables are
-//! bound by Rust, to the fields.
+//! Rust's own `match` determines which arms each variant can take: it runs once for each variant, on a placeholder for
+//! the lanes. So Rust checks that the match is exhaustive. The lanes of an arm are those of its variants; Rust binds
+//! its variables to the fields.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use crate::array::enums::{Traced, TracedEnum};
 use crate::array::{Mask, trees};
 use crate::traverse::Traverse;
 
-/// Values that `#[traced] match` chooses by.
+/// Values that `#[traced] match` dispatches on.
 #[diagnostic::on_unimplemented(
     message = "derive `TracedEnum` for `{Self}`",
     label = "`#[traced] match` is for a `Traced<E>`, whose variant differs by lane",
@@ -19,17 +19,17 @@ use crate::traverse::Traverse;
         lanes, leave `#[traced]` out"
 )]
 pub trait Choosable {
-    /// What arms are chosen by.
+    /// The type of the choice between the arms.
     type Choice: Chosen;
-    /// What arms are chosen by.
+    /// Returns the choice between the arms.
     fn choice(&self) -> Self::Choice;
 }
 
-/// What arms are chosen by.
+/// The choice between the arms of a match.
 pub trait Chosen {
-    /// The same, where arms borrow what they bind.
+    /// The same choice, if arms borrow their bindings.
     type Borrowed: Chosen;
-    /// The same, where arms borrow what they bind.
+    /// Returns the same choice, if arms borrow their bindings.
     fn borrowed(self) -> Self::Borrowed;
 }
 
@@ -61,19 +61,19 @@ impl<C: Choosable + ?Sized> Choosable for &mut C {
     }
 }
 
-/// How an arm gets what it binds.
+/// How an arm receives its bindings.
 pub trait Lends {
-    /// What is bound.
+    /// The type of a binding.
     type Lent<'a, T: 'a>;
-    /// Binds it.
+    /// Binds a value.
     fn lend<T>(value: &mut Option<T>) -> Self::Lent<'_, T>;
 }
 
-/// What is matched is a value.
+/// The matched expression is a value.
 #[derive(Debug)]
 pub struct Owned;
 
-/// What is matched is a reference.
+/// The matched expression is a reference.
 #[derive(Debug)]
 pub struct Borrowed;
 
@@ -91,7 +91,7 @@ impl Lends for Borrowed {
     }
 }
 
-/// What arms are chosen by.
+/// The choice between the arms of a match.
 pub struct Choice<E: TracedEnum, L> {
     value: Traced<E>,
     /// The variants of each arm.
@@ -100,8 +100,8 @@ pub struct Choice<E: TracedEnum, L> {
 }
 
 impl<E: TracedEnum, L: Lends> Choice<E, L> {
-    /// Finds the variants of each of so many arms. The function gives the arm of a variant; it learns from another
-    /// which arms were passed because their guard may fail, and asks for it only at arms with a guard.
+    /// Finds the variants of each of so many arms. The function returns the arm of a variant. It calls another one to
+    /// learn which arms were passed because their guard may fail, and only at arms with a guard.
     #[must_use]
     pub fn arms(mut self, count: usize, arm_of: impl Fn(&E, &dyn Fn(usize) -> bool) -> usize) -> Self {
         self.arms = vec![Vec::new(); count];
@@ -125,7 +125,7 @@ impl<E: TracedEnum, L: Lends> Choice<E, L> {
         self
     }
 
-    /// The lanes whose variant is one of an arm's.
+    /// Returns the lanes whose variant is one of an arm's.
     #[track_caller]
     pub fn test(&self, arm: usize) -> Mask {
         let variants = &self.arms[arm];
@@ -143,14 +143,14 @@ impl<E: TracedEnum, L: Lends> Choice<E, L> {
         test.unwrap_or_else(|| Mask::from(false))
     }
 
-    /// The value in an arm that is for one variant; that of the first variant for an arm that none takes, which is not
-    /// run.
+    /// Returns the value in an arm for one variant; in an arm that no variant takes, which does not run, that of the
+    /// first variant.
     #[must_use]
     pub fn value(&self, arm: usize) -> Option<E> {
         Some(self.value.value(self.arms[arm].first().copied().unwrap_or(0)))
     }
 
-    /// What an arm for several variants binds, in each lane that of its variant.
+    /// Returns the bindings of an arm for several variants, in each lane those of its variant.
     #[must_use]
     #[track_caller]
     pub fn blend<B: Traverse + Clone>(&self, arm: usize, bound: impl Fn(&E) -> Option<B>) -> B {
@@ -165,19 +165,19 @@ impl<E: TracedEnum, L: Lends> Choice<E, L> {
         blended.expect("an arm that is run has a variant")
     }
 
-    /// The whole value.
+    /// Returns the whole value.
     #[must_use]
     pub fn whole(&self) -> Option<Traced<E>> {
         Some(self.value.clone())
     }
 
-    /// What an arm binds.
+    /// Returns the binding of an arm.
     pub fn lend<'a, T>(&self, value: &'a mut Option<T>) -> L::Lent<'a, T> {
         L::lend(value)
     }
 }
 
-/// Stands where a pattern does not match a value of its own variant.
+/// Called where a pattern does not match a value of its own variant.
 pub fn other_variant() -> ! {
     unreachable!("an arm is run for its variants alone")
 }

@@ -2,16 +2,16 @@
 //!
 //! A recorded body runs on *proxies* of the arguments: copies whose arrays are the inputs of the recording. The final
 //! values of the proxies of `&mut` arguments, and the result, are stored as templates, into which each replay puts its
-//! arrays. So the caller's values change all at once, at the end, and not at all if anything fails.
+//! arrays. So the caller's values change all at once at the end, or not at all if anything fails.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::marker::PhantomData;
 
 use crate::traverse::{Traverse, Visitor, VisitorMut};
 
-/// A value that a frozen function may change or give back.
+/// A value that a frozen function may change or return.
 ///
-/// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing.
+/// Implemented for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
     label = "later calls could not make a `{Self}`",
@@ -23,7 +23,7 @@ pub trait Recordable: Copied + ThreadSafe + 'static {}
 
 impl<T: Copied + ThreadSafe + 'static> Recordable for T {}
 
-/// Types whose values all threads may use, as they do recordings.
+/// Types whose values all threads may use, because recordings are shared between threads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function, as it is not `Send` and `Sync`",
     label = "a part of `{Self}` belongs to one thread",
@@ -35,7 +35,7 @@ pub trait ThreadSafe: Send + Sync {}
 #[diagnostic::do_not_recommend]
 impl<T: Send + Sync> ThreadSafe for T {}
 
-/// A value that a later call can make from a copy of the first call's.
+/// A value that a later call can make from a copy of the first call's value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
     label = "later calls could not make a `{Self}`",
@@ -47,7 +47,7 @@ pub trait Copied: Traverse + Clone {}
 #[diagnostic::do_not_recommend]
 impl<T: Traverse + Clone> Copied for T {}
 
-/// A value that a frozen function may be given by reference.
+/// A value that a frozen function may receive by reference.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a `#[freeze]` function",
     label = "the function is recorded on a copy of it, with other arrays",
@@ -57,7 +57,7 @@ pub trait FrozenInput: Lent<Owned: ThreadSafe + 'static> {}
 
 impl<T: Lent<Owned: ThreadSafe + 'static> + ?Sized> FrozenInput for T {}
 
-/// A value behind a reference that a frozen function can be recorded on a copy of.
+/// A value behind a reference of which a frozen function can record a copy.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a `#[freeze]` function",
     label = "the function is recorded on a copy of it, with other arrays",
@@ -68,21 +68,21 @@ pub trait Lent: Traverse + ToOwned<Owned: Traverse> {}
 #[diagnostic::do_not_recommend]
 impl<T: Traverse + ToOwned<Owned: Traverse> + ?Sized> Lent for T {}
 
-/// An argument as it is given to a frozen function.
+/// An argument as it is passed to a frozen function.
 pub trait Argument {
-    /// What the body is recorded on.
+    /// The type on which the body is recorded.
     type Proxy: Traverse + Send + Sync + 'static;
 
     /// Whether the body may change it.
     const IS_EXCLUSIVE: bool;
 
-    /// Shows its arrays.
+    /// Passes its arrays to a visitor.
     fn show(&self, visitor: &mut Visitor<'_>);
 
-    /// A copy.
+    /// Returns a copy.
     fn proxy(&self) -> Self::Proxy;
 
-    /// Makes it what the template is, with arrays that the visitor puts. With `is_unchanged` it differs from the
+    /// Makes it equal to the template, with arrays that the visitor provides. With `is_unchanged` it differs from the
     /// template in arrays alone.
     fn put(&mut self, template: &Self::Proxy, is_unchanged: bool, visitor: &mut VisitorMut<'_>);
 }
@@ -166,54 +166,54 @@ impl<T: Recordable> Argument for Exclusive<'_, [T]> {
     }
 }
 
-/// Lends a proxy to the body of a frozen function in the form that its parameter has.
+/// Lends a proxy to the body of a frozen function in the form of its parameter.
 #[doc(hidden)]
 pub fn lend<T: ?Sized, O: Borrow<T>>(proxy: &O, _: PhantomData<fn(&T)>) -> &T {
     proxy.borrow()
 }
 
-/// As [`lend`], to be changed.
+/// Like [`lend`], but mutably.
 #[doc(hidden)]
 pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(proxy: &mut O, _: PhantomData<fn(&T)>) -> &mut T {
     proxy.borrow_mut()
 }
 
-/// Copies a proxy for the body of a frozen function, which takes it by value.
+/// Copies a proxy for the body of a frozen function that takes it by value.
 #[doc(hidden)]
 pub fn copied<T: Recordable>(proxy: &T) -> T {
     proxy.clone()
 }
 
-/// The type of what an argument refers to, which may have no name: `&impl Trait`.
+/// Returns the type behind a reference argument, which may have no name: `&impl Trait`.
 #[doc(hidden)]
 pub fn type_behind<T: ?Sized>(_: &T) -> PhantomData<fn(&T)> {
     PhantomData
 }
 
-/// Is given a way to show the arrays of each argument, and whether the body may change them.
+/// Called for each argument with a function that visits its arrays, and with whether the body may change it.
 pub type Visit<'a> = dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)) + 'a;
 
 /// All arguments of a frozen function.
 pub trait Arguments {
-    /// What the body is recorded on.
+    /// The type on which the body is recorded.
     type Proxies: Send + Sync + 'static;
 
-    /// Shows the arrays of all arguments; for each, whether the body may change it.
+    /// Visits the arrays of all arguments; for each, reports whether the body may change it.
     fn show(&self, names: &[&'static str], visit: &mut Visit<'_>);
 
-    /// Copies of all.
+    /// Returns copies of all arguments.
     fn proxies(&self) -> Self::Proxies;
 
-    /// Shows the arrays of the copies; for each, whether the body may have changed it.
+    /// Visits the arrays of the copies; for each, reports whether the body may have changed it.
     fn show_proxies(proxies: &Self::Proxies, visit: &mut Visit<'_>);
 
-    /// Lends the arrays of the copies.
+    /// Passes the arrays of the copies to a mutable visitor.
     fn lend_proxies(proxies: &mut Self::Proxies, visitor: &mut VisitorMut<'_>);
 
-    /// Lends the arrays of those copies that the body may have changed.
+    /// Passes the arrays of those copies that the body may have changed to a mutable visitor.
     fn lend_changed(proxies: &mut Self::Proxies, visitor: &mut VisitorMut<'_>);
 
-    /// Makes those that the body may change what the templates are.
+    /// Makes the arguments that the body may change equal to the templates.
     fn put(&mut self, templates: &Self::Proxies, is_unchanged: bool, visitor: &mut VisitorMut<'_>);
 }
 

@@ -24,18 +24,18 @@ use crate::trace::{local, record, region};
 use crate::traverse::{Traverse, VisitorMut, arrays, check_number};
 use crate::{misuse, schedule};
 
-/// What replays make results from.
+/// The values from which replays make results.
 pub(super) struct Templates<T, R> {
     pub(super) proxies: T,
     pub(super) result: R,
 }
 
-/// What a call uses and the next one uses again.
+/// Buffers that a call uses and the next one reuses.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) layout: Layout,
     found: Vec<Arc<Entry>>,
-    /// What was tried and does not fit. Nothing is tried twice: it might call the host.
+    /// Recordings that were tried and do not fit. None is tried twice, because a trial may call the host.
     rejected: Vec<(Arc<Entry>, GuardFailure)>,
     outputs: SmallVec<[Arc<Buffer>; 4]>,
 }
@@ -44,9 +44,9 @@ thread_state! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(None);
 }
 
-/// Replays or records a call; nothing if it is neither, and the caller is to run the body itself: where freezing is
-/// off, while another frozen function is recorded or a region is open, while another thread records this one, or where
-/// the body cannot be replayed.
+/// Replays or records a call. Returns `None` if neither is possible and the caller must run the body itself: if
+/// freezing is off, while another frozen function is recorded or a region is open, while another thread records this
+/// one, or if the body cannot be replayed.
 #[doc(hidden)]
 #[track_caller]
 pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
@@ -60,7 +60,8 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
     }
     let mut scratch = SCRATCH.take().unwrap_or_default();
     let site = Location::caller();
-    // Each instantiation of a generic function has its own body type, even if no argument depends on the parameter.
+    // Each instantiation of a generic function has its own body type, even if no argument depends on the type
+    // parameter.
     let outcome = Call::<'_, A, R> { function, site, of: typeid::of::<B>(), result: Default::default() }.run(
         &mut scratch,
         arguments,
@@ -77,13 +78,13 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
 
-/// Ends a call whose body has run on the caller's arguments: what it may have changed and what it gives back is
-/// computed, as it is after a call that is replayed. So a loop of calls launches its work, whether freezing is on or
-/// off, and `sync` waits for it.
+/// Ends a call whose body ran directly on the caller's arguments. Evaluates the arguments that the body may have
+/// changed and the result, as a replayed call does. So a loop of calls launches its work whether freezing is on or off,
+/// and `sync` waits for it.
 #[doc(hidden)]
 #[track_caller]
 pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
-    // Inside another frozen function, or a traced region, the call is part of that one.
+    // Inside another frozen function, or a traced region, the call is part of that recording.
     if launches::is_recording() || region::is_open() || capture::is_comparing() || host_call::is_inside() {
         return;
     }
@@ -99,7 +100,7 @@ pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
     }
 }
 
-/// A value of which a call that runs directly computes the arrays. What cannot be searched for arrays is refused
+/// A value whose arrays are evaluated after a call that runs directly. A value that cannot be traversed is rejected
 /// elsewhere, once: here method lookup finds [`CollectNothing`] for it.
 #[doc(hidden)]
 pub struct Changed<'a, T: ?Sized>(pub &'a T);
@@ -133,7 +134,7 @@ pub(super) struct Call<'f, A, R> {
 
 /// A call that no recording fits.
 enum Missed {
-    /// Why recordings do not fit that are found by what the call is recognised by.
+    /// Recordings were found by the key, but do not fit, with the reasons.
     Rejected(Vec<(Arc<Entry>, GuardFailure)>),
     /// The body cannot be replayed.
     Run,
@@ -176,7 +177,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         self.record(scratch, arguments, body, lifted, &guard_failures).map(Some)
     }
 
-    /// Computes the arrays that are expressions still.
+    /// Evaluates the arrays that are still expressions.
     fn evaluate(&self, layout: &Layout) -> Result<(), Error> {
         let missing = layout.inputs.iter().map(|input| &input.var).filter(|var| !var.is_evaluated());
         let missing: SmallVec<[&Var; 8]> = missing.collect();
@@ -265,7 +266,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             }
             Value::Retained(number) => plan.kept[number as usize].clone(),
         }));
-        // From here on only the arguments hold their arrays.
+        // From here on only the arguments own their arrays.
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
         let given_back = templates.result.clone();
@@ -282,7 +283,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     }
 }
 
-/// A value that the host knows when a replay is done.
+/// Creates a value that the host knows when a replay is done.
 fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &[usize], scalars: &[u64]) -> Var {
     let bits = match known {
         Scalar::Constant(bits) => bits,
@@ -292,7 +293,7 @@ fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &
     if is_literal { record::literal(ty, bits, width) } else { record::opaque(ty, bits, width) }
 }
 
-/// Puts arrays and sizes where they belong: into the arguments that the body may change, and into the result.
+/// Puts arrays and sizes into the arguments that the body may change, and into the result.
 pub(super) fn put<A: Arguments, R: Recordable>(
     arguments: &mut A,
     templates: &Templates<A::Proxies, R>,

@@ -1,7 +1,7 @@
 //! Frozen closures: a value that owns its recordings.
 //!
 //! A call cannot notice that a captured value was changed, so a frozen closure has no captures. The values that it uses
-//! beside its arguments are listed, and read on each call like an argument.
+//! besides its arguments are listed, and read on each call like an argument.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,11 +12,11 @@ use super::call::call;
 use super::function::{Function, Options};
 use super::{Explanation, Stats};
 
-/// A closure whose launches are recorded once and replayed from then on: what `#[freeze]` makes of a function.
+/// A closure whose launches are recorded once and then replayed: the equivalent of a `#[freeze]` function.
 ///
-/// The closure names the types of its parameters: `&T`, `&mut T`, or numbers by value. It is called with one argument,
-/// or a tuple of several; a number names its type where it is no `i32` or `f64`: `1_u32`. The closure is traced like
-/// any; for control flow by lanes it calls a `#[jit]` function.
+/// The closure declares the types of its parameters: `&T`, `&mut T`, or numbers by value. It is called with one
+/// argument, or a tuple of several. A number other than `i32` or `f64` needs a suffix: `1_u32`. The closure is traced
+/// like any other; for control flow by lanes it calls a `#[jit]` function.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -37,8 +37,8 @@ use super::{Explanation, Stats};
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 ///
-/// What it uses beside its arguments is listed, and given to it by reference. It may change between calls, by
-/// [`captures_mut`](Frozen::captures_mut):
+/// Values that it uses besides its arguments are listed, and passed to it by reference. They may change between calls,
+/// through [`captures_mut`](Frozen::captures_mut):
 ///
 /// ```
 /// # use jit_core as jit;
@@ -54,7 +54,7 @@ use super::{Explanation, Stats};
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 ///
-/// A closure that captures is refused by the compiler:
+/// The compiler rejects a closure with captures:
 ///
 /// ```compile_fail
 /// # use jit_core as jit;
@@ -71,11 +71,11 @@ pub struct Frozen<F, C = NoCaptures> {
     function: Function,
 }
 
-/// A [`Frozen`] closure lists nothing.
+/// A [`Frozen`] closure without listed values.
 #[derive(Clone, Copy, Debug)]
 pub struct NoCaptures;
 
-/// What a [`Frozen`] closure has listed.
+/// The values that a [`Frozen`] closure lists.
 #[derive(Clone, Debug)]
 pub struct Captures<C>(C);
 
@@ -95,8 +95,8 @@ const NAMES: [&str; 8] = ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]",
 const CAPTURE_NAMES: [&str; 9] =
     ["captures", "args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]", "args[6]", "args[7]"];
 
-/// Refuses a closure that has captured a number or another `Copy` value. What calls it is what the compiler's error is
-/// about, so that is what the user calls.
+/// Rejects a closure that has captured a number or another `Copy` value. The compiler reports the error at the call of
+/// this function, so the user calls it directly.
 #[track_caller]
 const fn captures_nothing(size: usize) {
     assert!(
@@ -117,8 +117,8 @@ impl<F: Captureless> Frozen<F> {
 }
 
 impl<F: Captureless, C: FrozenInput + 'static> Frozen<F, Captures<C>> {
-    /// Freezes a closure that captures nothing, and lists what it uses beside its arguments: its first parameter is a
-    /// reference to that.
+    /// Freezes a closure that captures nothing, and lists the values that it uses besides its arguments. Its first
+    /// parameter is a reference to them.
     #[must_use]
     #[track_caller]
     pub fn with(captures: C, body: F) -> Self
@@ -131,12 +131,12 @@ impl<F: Captureless, C: FrozenInput + 'static> Frozen<F, Captures<C>> {
 }
 
 impl<F, C> Frozen<F, Captures<C>> {
-    /// What is listed.
+    /// Returns the listed values.
     pub const fn captures(&self) -> &C {
         &self.captures.0
     }
 
-    /// What is listed, to be changed: the next call takes it as it is then.
+    /// Returns the listed values mutably: the next call uses their new state.
     pub const fn captures_mut(&mut self) -> &mut C {
         &mut self.captures.0
     }
@@ -149,25 +149,25 @@ impl<F, C> Frozen<F, C> {
         Frozen { body, captures, function }
     }
 
-    /// Calls the closure: with one argument, or a tuple of several, each `&x`, `&mut s` or a number. Recorded if no
-    /// recording fits, else replayed.
+    /// Calls the closure with one argument, or a tuple of several, each `&x`, `&mut s` or a number. The call is
+    /// replayed if a recording fits, otherwise recorded.
     ///
     /// # Panics
     ///
-    /// When the closure does what cannot be recorded, as a `#[freeze]` function does, and when a launch fails.
+    /// When the closure does something that cannot be recorded, as for a `#[freeze]` function, and when a launch fails.
     #[track_caller]
     pub fn call<A: Call<F, C>>(&self, arguments: A) -> A::Result {
         arguments.call(self)
     }
 
-    /// Keeps at most this many recordings, those that were used last. With 0 the closure just runs.
+    /// Retains at most this many recordings, the most recently used ones. With 0 the closure just runs.
     #[must_use]
     pub fn limit(mut self, recordings: usize) -> Self {
         self.function.options.limit = Some(recordings);
         self
     }
 
-    /// Warns, once, after more than this many recordings; without it that is 10.
+    /// Warns, once, after more than this many recordings; the default is 10.
     #[must_use]
     pub fn warn_after(mut self, recordings: usize) -> Self {
         self.function.options.warn_after = recordings;
@@ -181,46 +181,46 @@ impl<F, C> Frozen<F, C> {
         self
     }
 
-    /// Whether constants among the arguments become part of a recording until they change, as they do without this;
-    /// else they are given to each replay from the first on.
+    /// Sets whether constants among the arguments are part of a recording until they change, which is the default.
+    /// Otherwise they are passed to each replay from the first one on.
     #[must_use]
     pub fn auto_opaque(mut self, is_on: bool) -> Self {
         self.function.options.auto_opaque = is_on;
         self
     }
 
-    /// Whether calls are recorded and replayed, or just run.
+    /// Sets whether calls are recorded and replayed, or just run.
     #[must_use]
     pub fn enabled(self, is_on: bool) -> Self {
         self.function.set_enabled(is_on);
         self
     }
 
-    /// The name in messages, instead of the closure's path.
+    /// Sets the name in messages, instead of the closure's path.
     #[must_use]
     pub fn label(mut self, name: &'static str) -> Self {
         self.function.name = name;
         self
     }
 
-    /// Switches recording and replaying on or off; recordings that there are stay.
+    /// Switches recording and replaying on or off; existing recordings are retained.
     pub fn set_enabled(&self, is_on: bool) {
         self.function.set_enabled(is_on);
     }
 
-    /// What was counted.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.function.stats()
     }
 
-    /// Why the closure was recorded, each time, oldest first.
+    /// Returns the cause of each recording of the closure, oldest first.
     #[must_use]
     pub fn explain(&self) -> Explanation {
         self.function.explain()
     }
 
-    /// Forgets all recordings and counts.
+    /// Discards all recordings and counters.
     pub fn clear(&self) {
         self.function.clear();
     }
@@ -241,7 +241,7 @@ impl<F, C> fmt::Debug for Frozen<F, C> {
 pub trait FrozenArg {
     /// The parameter of the closure.
     type Parameter<'a>;
-    /// What the closure is recorded on.
+    /// The type on which the closure is recorded.
     #[doc(hidden)]
     type Proxy;
     #[doc(hidden)]
@@ -350,7 +350,7 @@ numbers!(
     note = "each parameter takes `&x`, `&mut s` or a number; several are given as a tuple: `frozen.call((&x, &mut s))`"
 )]
 pub trait Call<F, C> {
-    /// What the closure gives back.
+    /// The result of the closure.
     type Result;
 
     #[doc(hidden)]
@@ -409,7 +409,7 @@ calls! {
     A1 0 1, A2 1 2, A3 2 3, A4 3 4, A5 4 5, A6 5 6, A7 6 7, A8 7 8;
 }
 
-/// One argument needs no tuple.
+/// A single argument needs no tuple.
 macro_rules! single {
     ($([$($generics:tt)*] $ty:ty;)*) => {$(
         impl<$($generics)* Body, C> Call<Body, C> for $ty

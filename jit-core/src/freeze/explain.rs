@@ -1,4 +1,4 @@
-//! Why a frozen function was recorded again, as text.
+//! Explanations of why a frozen function was recorded again.
 
 use std::any::TypeId;
 use std::fmt;
@@ -11,58 +11,58 @@ use jit_runtime::{Error, ErrorKind};
 use super::function::{Entry, Function};
 use super::layout::{ArgumentSummary, Layout};
 
-/// Why a frozen function was recorded.
+/// The reason why a frozen function was recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Retrace {
-    /// What differed from the recording before.
+    /// The difference from the recording before.
     pub cause: Cause,
-    /// The line that called.
+    /// The line of the call.
     pub site: &'static Location<'static>,
-    /// What to do about it, where something can be done.
+    /// A remedy, if there is one.
     pub hint: Option<&'static str>,
 }
 
-/// What differed from the recording before.
+/// The difference from the recording before.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// There was none.
+    /// There was no recording before.
     First,
-    /// Something of the arguments.
+    /// A property of the arguments.
     Argument {
-        /// Which argument, and where in it: `scene.lights[3].color`.
+        /// The argument, and the place in it: `scene.lights[3].color`.
         path: String,
-        /// What it was when the function was recorded before.
+        /// Its value when the function was recorded before.
         before: String,
-        /// What it is now.
+        /// Its value now.
         now: String,
     },
-    /// A size of which the function had made its decisions.
+    /// A size by which the function made decisions.
     Size {
-        /// The line that decided.
+        /// The line of the decision.
         decided: &'static Location<'static>,
-        /// What held when it was recorded: `x.shape[1] == 3`.
+        /// The condition that held when it was recorded: `x.shape[1] == 3`.
         condition: String,
     },
-    /// How often an `#[evaluated]` loop runs.
+    /// The number of iterations of an `#[evaluated]` loop.
     Iterations {
         /// The line of the loop.
         decided: &'static Location<'static>,
     },
-    /// A size that the function computes has no value, as the difference of a size and a larger one.
+    /// A size that the function computes has no value, such as the difference of a size and a larger one.
     NoSize,
-    /// What a host call ([`host`](super::host())) gave back beside arrays and sizes, or which arrays it read.
+    /// A host call ([`host`](super::host())) returned something else besides arrays and sizes, or read other arrays.
     Host {
         /// The line of the call.
         call: &'static Location<'static>,
     },
-    /// The recording was dropped, to keep to the `limit`.
+    /// The recording was dropped because of the `limit`.
     Evicted,
 }
 
 impl Retrace {
-    /// In one line, without what to do about it.
+    /// Returns the reason in one line, without the remedy.
     pub(super) fn line(&self) -> String {
         format!("{} ({}:{})", self.cause, self.site.file(), self.site.line())
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Finds what a recording is made for.
+/// Finds the reason for a recording.
 pub(super) fn why(
     (function, of): (&Function, TypeId),
     (summary, names): (&[ArgumentSummary], &dyn Fn() -> Vec<String>),
@@ -174,17 +174,17 @@ pub(super) fn why(
     Retrace { cause, site, hint }
 }
 
-/// Whether what is said of a leaf is a number.
+/// Returns whether the description of a leaf is a number.
 fn is_number(what: &str) -> bool {
     what.split_once(" (").map_or(what, |(number, _)| number).parse::<f64>().is_ok()
 }
 
-/// What a recording depends on of what is said of a leaf: not the width of an array.
+/// Returns the part of a leaf's description that recordings depend on: all but the width of an array.
 fn kind(what: &str) -> &str {
     what.rsplit_once(" × ").map_or(what, |(kind, _)| kind)
 }
 
-/// What to say to somebody whose function is recorded again and again.
+/// Returns the warning for a function that is recorded again and again.
 pub(super) fn warning(function: &Function, why: &Retrace) -> String {
     let place = function.site;
     format!("{why}\n  the function is at {}:{}", place.file(), place.line())

@@ -1,12 +1,12 @@
-//! All recordings of a frozen function, with their causes.
+//! The causes of all recordings of a frozen function.
 
 use std::fmt;
 use std::ops::Deref;
 
 use super::Retrace;
 
-/// Why a frozen function was recorded, each time, oldest first: a list of [`Retrace`]. Printed, it is one line for each
-/// cause, with how often it was one.
+/// The cause of each recording of a frozen function, oldest first: a list of [`Retrace`]. It is printed as one line per
+/// cause, with the number of occurrences.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Explanation(Vec<Retrace>);
 

@@ -21,28 +21,28 @@ use crate::fork;
 use crate::graph::node::Var;
 use jit_runtime::recording::SizeId;
 
-/// What `#[freeze(…)]` says.
+/// The options of `#[freeze(…)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many recordings are kept, if not all; those that were not used for the longest time go first.
+    /// The largest number of recordings that are retained, if limited; the least recently used ones are dropped first.
     pub limit: Option<usize>,
-    /// After how many recordings a warning is given.
+    /// The number of recordings after which a warning is printed.
     pub warn_after: usize,
-    /// Constants among the arguments that change become values that are given to each replay.
+    /// Whether constants among the arguments that change become inputs of each replay.
     pub auto_opaque: bool,
     /// Whether calls are recorded and replayed at all.
     pub enabled: bool,
-    /// How many recordings are allowed: one more is an error.
+    /// The number of recordings that are allowed: one more is an error.
     pub budget: Option<usize>,
 }
 
 impl Options {
-    /// What holds where nothing is said.
+    /// The defaults.
     pub const DEFAULT: Options =
         Options { limit: None, warn_after: 10, auto_opaque: true, enabled: true, budget: None };
 }
 
-/// The recordings of a function, of all its instantiations.
+/// The recordings of a function, for all its instantiations.
 pub struct Function {
     pub(super) name: &'static str,
     pub(super) parameters: &'static [&'static str],
@@ -51,20 +51,20 @@ pub struct Function {
     is_enabled: AtomicBool,
     is_listed: AtomicBool,
     pub(super) table: LazyLock<Mutex<Table>>,
-    /// Held by the thread that records.
+    /// Held by the recording thread.
     pub(super) recording: Mutex<()>,
     replays: AtomicU64,
     direct: AtomicU64,
     clock: AtomicU64,
 }
 
-/// The functions that [`functions`] gives.
+/// The functions that [`functions`] returns.
 static LISTED: Mutex<Vec<&'static Function>> = Mutex::new(Vec::new());
 
-/// The `#[freeze]` functions that were called so far, in the order of their first calls.
+/// Returns the `#[freeze]` functions that were called so far, in the order of their first calls.
 ///
-/// It is the way to the counts of those that have no `f::stats()`: methods in implementations of traits, and methods
-/// without a visibility.
+/// This gives access to the counters of functions without `f::stats()`: methods in implementations of traits, and
+/// methods without a visibility.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -79,22 +79,22 @@ pub fn functions() -> Vec<&'static Function> {
     LISTED.lock().clone()
 }
 
-/// Calls whose arguments match, but for sizes and constants.
+/// Calls whose arguments match except for sizes and constants.
 pub(super) struct Group {
     of: TypeId,
     words: Box<[u64]>,
-    /// For each constant among the arguments, whether it has changed and is given to each replay.
+    /// For each constant among the arguments, whether it has changed and is now an input of each replay.
     pub(super) lifted: Vec<bool>,
     /// The constants of the last recording.
     last: Vec<u64>,
     entries: Vec<Arc<Entry>>,
 }
 
-/// A recording, and how results are made of what it gives.
+/// A recording, and how results are made from its outputs.
 pub(super) struct Entry {
-    /// The constants that are part of it, as far as they are.
+    /// The values of the constants that are part of the recording.
     literals: Vec<u64>,
-    /// The plain numbers that decisions were made by.
+    /// The plain numbers that decisions depended on.
     numbers: Vec<Option<u64>>,
     pub(super) lifted: Vec<bool>,
     pub(super) call_plan: CallPlan,
@@ -103,52 +103,52 @@ pub(super) struct Entry {
     used: AtomicU64,
 }
 
-/// What calls do that a recording fits.
+/// What calls do that match a recording.
 pub(super) enum CallPlan {
     Replay(Box<Plan>),
-    /// They run the body, since it does what cannot be replayed: why.
+    /// Run the body, because it cannot be replayed, for this reason.
     Run(#[expect(dead_code, reason = "shown by `Debug` alone")] String),
 }
 
-/// How to replay.
+/// A plan for replays.
 pub(super) struct Plan {
     pub(super) recording: Recording,
-    /// The arrays of the arguments that the body may have changed, as they are then, and those of the result.
+    /// The final arrays of the arguments that the body may have changed, and those of the result.
     pub(super) values: Vec<Value>,
     /// The sizes in the arguments that the body may have changed, and those in the result.
     pub(super) sizes: Vec<SizeId>,
-    /// Arguments differ from before in arrays alone.
+    /// Arguments differ from their initial state in arrays alone.
     pub(super) is_unchanged: bool,
-    /// What stays where it is in the arguments that the body may change, if they differ in more: a call with others is
-    /// recorded anew.
+    /// The shared leaves of arguments that the body may change, if other host values in them change, too. A call with
+    /// other shared leaves is recorded anew.
     pub(super) shared: Vec<SharedLeaf>,
-    /// For each input that is in memory, whether its memory may be overwritten if nothing else holds it.
+    /// For each input in memory, whether its memory may be overwritten if it has no other owner.
     pub(super) may_donate: Vec<bool>,
     /// Arrays that are the same in each replay.
     pub(super) kept: Vec<Var>,
 }
 
-/// An array that a replay gives back.
+/// An array that a replay returns.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
-    /// One of the inputs, as it was.
+    /// One of the inputs, unchanged.
     Input(u32),
     /// An output of the recording; its position, type and width.
     Output(u32, Type, SizeId),
-    /// The same in all lanes.
+    /// The same value in all lanes.
     Known(Scalar, Type, SizeId, /* is_literal */ bool),
-    /// What the host had filled while the body was recorded: the position among those.
+    /// An array that the host filled while the body was recorded: its position among those.
     Retained(u32),
 }
 
 #[derive(Default)]
 pub(super) struct Table {
     groups: Vec<Group>,
-    /// Positions of groups by a hash of what they are found by.
+    /// Positions of groups by a hash of their keys.
     by_hash: FxHashMap<u64, SmallVec<[u32; 1]>>,
     /// The arguments of the last recording.
     pub(super) last: Vec<ArgumentSummary>,
-    /// The constants among them, and of which instantiation.
+    /// The constants among them, and the instantiation that they belong to.
     last_literals: (Option<TypeId>, Vec<u64>),
     pub(super) retraces: Vec<Retrace>,
     recordings: u64,
@@ -156,11 +156,11 @@ pub(super) struct Table {
     has_warned: bool,
 }
 
-/// How many retraces are remembered.
+/// The number of retraces that are remembered.
 const MAX_RETRACES: usize = 256;
 
 impl Function {
-    /// A function without recordings.
+    /// Creates a function without recordings.
     #[must_use]
     #[track_caller]
     pub const fn new(name: &'static str, parameters: &'static [&'static str], options: Options) -> Function {
@@ -188,7 +188,7 @@ impl Function {
         }
     }
 
-    /// The function, now among those that [`functions`] gives.
+    /// Returns the function, after adding it to those that [`functions`] returns.
     #[doc(hidden)]
     pub fn listed(&'static self) -> &'static Function {
         if !self.is_listed.load(Ordering::Relaxed) && !self.is_listed.swap(true, Ordering::Relaxed) {
@@ -199,19 +199,19 @@ impl Function {
         self
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Where it is.
+    /// Returns its location.
     #[must_use]
     pub fn site(&self) -> &'static Location<'static> {
         self.site
     }
 
-    /// Whether calls are recorded and replayed.
+    /// Returns whether calls are recorded and replayed.
     pub(super) fn is_on(&self) -> bool {
         self.is_enabled.load(Ordering::Relaxed)
             && self.options.limit != Some(0)
@@ -219,12 +219,12 @@ impl Function {
             && !config::is_debug_on()
     }
 
-    /// Switches recording and replaying on or off; recordings that there are stay.
+    /// Switches recording and replaying on or off; existing recordings are retained.
     pub fn set_enabled(&self, is_on: bool) {
         self.is_enabled.store(is_on, Ordering::Relaxed);
     }
 
-    /// What was counted.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let table = self.table.lock();
@@ -238,13 +238,13 @@ impl Function {
         }
     }
 
-    /// Why the function was recorded, each time, oldest first.
+    /// Returns the cause of each recording, oldest first.
     #[must_use]
     pub fn explain(&self) -> Explanation {
         Explanation::new(self.table.lock().retraces.clone())
     }
 
-    /// Forgets all recordings and counts.
+    /// Discards all recordings and counters.
     pub fn clear(&self) {
         let dropped = std::mem::take(&mut *self.table.lock());
         drop(dropped);
@@ -252,7 +252,7 @@ impl Function {
         self.direct.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the next replay is one of those that are compared with what the body gives.
+    /// Returns whether the next replay is one of those that are compared with a run of the body.
     pub(super) fn is_verified(&self) -> bool {
         let count = || self.replays.load(Ordering::Relaxed) + 1;
         config::freeze_verify().is_some_and(|every| count().is_multiple_of(every as u64))
@@ -266,7 +266,7 @@ impl Function {
         self.direct.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The recordings that may fit a call, those that were used last first.
+    /// Finds the recordings that may fit a call, the most recently used ones first.
     pub(super) fn find(&self, of: TypeId, layout: &Layout, found: &mut Vec<Arc<Entry>>) {
         let table = self.table.lock();
         found.clear();
@@ -280,18 +280,18 @@ impl Function {
         }
     }
 
-    /// Notes that a recording was used.
+    /// Marks a recording as used.
     pub(super) fn touch(&self, entry: &Entry) {
         entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Waits for nobody: the right to record, unless another thread has it.
+    /// Returns the lock for recording without waiting, unless another thread holds it.
     pub(super) fn try_record(&self) -> Option<MutexGuard<'_, ()>> {
         self.recording.try_lock()
     }
 
-    /// The constants that a new recording takes as values that change: those that have changed since the last one. True
-    /// beside it if that makes more of them than before.
+    /// Returns the constants that a new recording takes as inputs: those that have changed since the last one. The flag
+    /// is true if there are more of them than before.
     pub(super) fn lift(&self, of: TypeId, layout: &Layout) -> (Vec<bool>, bool) {
         let mut table = self.table.lock();
         // A shared leaf that is a literal stays a constant.
@@ -315,7 +315,7 @@ impl Function {
         (group.lifted.clone(), has_grown)
     }
 
-    /// Counts a recording that begins, and remembers why.
+    /// Counts a recording that begins, and remembers its cause.
     pub(super) fn begin_recording(&self, summary: Vec<ArgumentSummary>, why: Retrace) -> Result<(), String> {
         let mut table = self.table.lock();
         table.recordings += 1;
@@ -336,7 +336,7 @@ impl Function {
         Ok(())
     }
 
-    /// Keeps a recording.
+    /// Stores a recording.
     pub(super) fn insert(
         &self,
         of: TypeId,
@@ -378,7 +378,7 @@ impl Function {
     }
 }
 
-/// Groups up to which all are compared, rather than hashing what they are found by.
+/// Up to this number of groups, all keys are compared instead of hashed.
 const FEW: usize = 2;
 
 fn hash(of: TypeId, words: &[u64]) -> u64 {
@@ -388,8 +388,8 @@ fn hash(of: TypeId, words: &[u64]) -> u64 {
 }
 
 impl Table {
-    /// The constants of a call like no other before that differ from those of the last recording. They are compared
-    /// from the last one on: plain numbers come last, and state that was a constant in the first call is none in the
+    /// Returns which constants of a call with a new key differ from those of the last recording. They are compared from
+    /// the last one backwards: plain numbers come last, and state that was a constant in the first call is none in the
     /// second.
     fn changed_since(&self, of: TypeId, layout: &Layout) -> Vec<bool> {
         let mut changed = vec![false; layout.literals.len()];
@@ -401,7 +401,7 @@ impl Table {
         changed
     }
 
-    /// The position of the group that a call belongs to.
+    /// Returns the position of the group that a call belongs to.
     fn position(&self, of: TypeId, layout: &Layout) -> Option<usize> {
         let is_it = |position: usize| self.groups[position].is_for(of, layout);
         if self.groups.len() <= FEW {
@@ -411,7 +411,7 @@ impl Table {
         alike.iter().map(|&position| position as usize).find(|&position| is_it(position))
     }
 
-    /// Where something stays that a call has another one of, if all else of a recording fits it.
+    /// Returns the place of a shared leaf that differs in a call, if everything else of a recording fits it.
     pub(super) fn place_that_stays(&self, of: TypeId, layout: &Layout, names: &[&'static str]) -> Option<String> {
         let group = &self.groups[self.position(of, layout)?];
         let shared =
@@ -422,7 +422,7 @@ impl Table {
         shared.map(|shared| shared.place(names))
     }
 
-    /// Takes the recordings out that were not used for the longest time, until there is room for one more.
+    /// Removes the least recently used recordings until there is room for one more.
     fn make_room(&mut self, limit: Option<usize>) -> Vec<Arc<Entry>> {
         let mut evicted = Vec::new();
         let Some(limit) = limit else { return evicted };
@@ -440,7 +440,7 @@ impl Table {
         evicted
     }
 
-    /// Forgets a group; the last one takes its place.
+    /// Removes a group; the last one takes its place.
     fn remove(&mut self, position: usize) {
         let last = self.groups.len() - 1;
         let [of_it, of_last] = [position, last].map(|at| hash(self.groups[at].of, &self.groups[at].words));
@@ -464,14 +464,14 @@ impl Group {
 }
 
 impl Entry {
-    /// What a guard of the recording says, with names for the sizes of a call.
+    /// Describes a guard of the recording, with names for the sizes of a call.
     pub(super) fn condition(&self, guard: &Guard, names: &[String]) -> String {
         let CallPlan::Replay(plan) = &self.call_plan else { return String::new() };
         let name = |number: u16| names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("size {number}"));
         plan.recording.sizes().display_guard(guard, &name)
     }
 
-    /// Whether the constants that are part of the recording, and the numbers that it decided by, are those of a call.
+    /// Returns whether a call has the constants that are part of the recording, and the numbers that it decided by.
     fn fits(&self, layout: &Layout) -> bool {
         let mut literals = self.literals.iter().zip(&self.lifted).zip(&layout.literals);
         let mut numbers = self.numbers.iter().zip(&layout.numbers);
@@ -481,7 +481,7 @@ impl Entry {
 }
 
 impl Plan {
-    /// Fills in what the recording is given.
+    /// Fills in the inputs of the recording.
     pub(super) fn give(&self, layout: &mut Layout, lifted: &[bool]) {
         let Layout { inputs, buffers, scalars, donated, .. } = layout;
         buffers.clear();
@@ -493,7 +493,7 @@ impl Plan {
             match input.form {
                 Form::Memory => {
                     buffers.extend(input.var.data());
-                    // Held by the argument and by us.
+                    // Owned by the argument and by us.
                     let is_sole = input.is_exclusive && input.var.count() == 2;
                     donated.push(is_sole && self.may_donate[position]);
                 }

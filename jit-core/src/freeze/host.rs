@@ -2,9 +2,9 @@
 //!
 //! While the function is recorded, the closure runs with the recording suspended. The arrays of the function that it
 //! reads are evaluated as part of the recording; its results become slots that a step of the recording writes. A replay
-//! runs the closure again. The arrays that it holds are still nodes of the recording: they represent slots of the
-//! replay, whose storage is looked up where the host reads, and their widths represent sizes of the replay. So a node
-//! that a host call may hold carries a flag ([`flag::HOSTED`]), by which any other use of it is refused.
+//! runs the closure again. The arrays that the closure holds are still nodes of the recording. They represent slots of
+//! the replay, whose storage is looked up when the host reads, and their widths represent sizes of the replay. So a
+//! node that a host call may hold carries a flag ([`flag::HOSTED`]), by which any other use of it is rejected.
 
 use std::any::type_name;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
@@ -27,7 +27,7 @@ use crate::size::{Size, table};
 use crate::trace::{record, region};
 use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut, check_number};
 
-/// A closure that replays of a frozen function run on any thread.
+/// A closure that replays of a frozen function may run on any thread.
 #[diagnostic::on_unimplemented(
     message = "later calls of the frozen function cannot run this closure",
     label = "they may run on other threads, so it must own what it uses, and that be `Send` and `Sync`",
@@ -39,15 +39,15 @@ pub trait Owned: Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<F: Send + Sync + 'static> Owned for F {}
 
-/// Runs a closure of the host, again in each call of the frozen function around it. Elsewhere it just runs.
+/// Runs a closure on the host, again in each call of the frozen function around it. Elsewhere it just runs.
 ///
-/// The closure owns clones of the arrays that it needs and reads them, as with [`to_vec`](crate::Array::to_vec); it
-/// finds the elements and widths of the call that it runs in. It may read anything else, too: the time, files, atomics.
-/// What it gives back it makes from values of the host: arrays, in values of any type that is
+/// The closure owns clones of the arrays that it needs and reads them, for example with
+/// [`to_vec`](crate::Array::to_vec). It sees the elements and widths of the call that it runs in. It may also read
+/// anything else: the time, files, atomics. Its result is made of host values: arrays, in values of any type that is
 /// [`Traverse`](crate::Traverse) and [`Clone`], with other elements and widths each time; a [`Size`](crate::Size) may
-/// be another one, too. By anything else, such as a number, a length of a list or a variant, the function *decides*:
-/// where a replay finds another one, the function is recorded anew. That runs the closure once more. A number that
-/// changes is given back as an array: `Float::opaque(x)`.
+/// change, too. By anything else in the result, such as a number, a length of a list or a variant, the function
+/// *decides*: if a replay returns another one, the function is recorded anew, which runs the closure once more. Return
+/// a number that changes as an array: `Float::opaque(x)`.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -70,14 +70,14 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 ///
-/// Arrays of the function are only read: what is computed from them is computed before the call or after it. The
-/// recording keeps the closure, with the arrays that it owns as they were when it was recorded. With
-/// `JIT_FREEZE_VERIFY` it runs twice in the calls that are compared.
+/// Arrays of the function are only read: anything computed from them is computed before the call or after it. The
+/// recording retains the closure, with the arrays that it owned when it was recorded. With `JIT_FREEZE_VERIFY` the
+/// closure runs twice in the calls that are compared.
 ///
 /// # Panics
 ///
 /// In a traced loop or branch, and when the closure computes with arrays of the function or an evaluation fails. If the
-/// closure panics, the arguments of the frozen function are as they were, and later calls work.
+/// closure panics, the arguments of the frozen function are unchanged, and later calls work.
 #[track_caller]
 pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
     let site = Location::caller();
@@ -95,7 +95,7 @@ pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
 
-/// Arrays and sizes that a call gives back, and all else that distinguishes recordings.
+/// Arrays and sizes that a call returns, and everything else that distinguishes recordings.
 struct HostCallResult {
     arrays: Vec<Var>,
     sizes: Vec<usize>,
@@ -150,7 +150,7 @@ fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: &'static Location
     Ok(result)
 }
 
-/// Runs the call in a replay; nothing if what it gives back, or reads, does not fit the recording.
+/// Runs the call in a replay; returns `None` if its result, or the arrays that it reads, do not match the recording.
 fn replayed<R: Recordable>(
     call: &impl Fn() -> R,
     begin: impl FnOnce() -> Call,
@@ -174,7 +174,7 @@ fn replayed<R: Recordable>(
     }
 }
 
-/// Takes the arrays and sizes out of what a call gives back.
+/// Extracts the arrays and sizes from the result of a call.
 fn host_call_result(result: &mut impl Recordable, site: &'static Location<'static>) -> Result<HostCallResult, Error> {
     let (mut host, mut refused) = (Vec::new(), None);
     let (mut arrays, mut sizes) = (Vec::new(), Vec::new());
@@ -208,14 +208,14 @@ fn host_call_result(result: &mut impl Recordable, site: &'static Location<'stati
     Ok(HostCallResult { arrays, sizes, host })
 }
 
-/// Memory that nobody else has for arrays that are evaluated, and how many elements they have.
+/// Returns exclusively owned memory of evaluated arrays, and their numbers of elements.
 fn made(arrays: Vec<Var>, sizes: Vec<usize>) -> Result<HostMade, Error> {
     let counts = arrays.iter().map(Var::lanes).chain(sizes).collect();
     let buffers = arrays.into_iter().map(own_memory).collect::<Result<_, Error>>()?;
     Ok(HostMade { buffers, counts })
 }
 
-/// The elements of an array that is evaluated in memory of their own: launches may overwrite it.
+/// Returns the elements of an evaluated array in separate memory, because launches may overwrite the original.
 fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     let (ty, lanes) = (var.ty(), var.lanes());
     if let Some(bits) = var.known_bits() {
@@ -230,14 +230,14 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     Buffer::from_bytes(&bytes[..lanes * ty.size_bytes()])
 }
 
-/// Refuses arrays of the frozen function as arguments of another one that a host call calls.
+/// Rejects arrays of the frozen function as arguments of another frozen function that a host call calls.
 pub(super) fn check_arguments(layout: &Layout, site: &'static Location<'static>) {
     if host_call::is_inside() {
         layout.inputs.iter().for_each(|input| host_call::refuse_use(&input.var, site));
     }
 }
 
-/// Makes arrays that a frozen function gives back others than those that host calls in there may hold.
+/// Separates the arrays that a frozen function returns from those that its host calls may hold.
 pub(super) fn part(vars: &mut [Var]) {
     let mut parted: Vec<(Var, Var)> = Vec::new();
     for var in vars.iter_mut().filter(|var| var.flags() & flag::HOSTED != 0) {

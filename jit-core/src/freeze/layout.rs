@@ -19,7 +19,7 @@ use crate::size::Size;
 use crate::trace::fast;
 use crate::traverse::{HostValue, Leaf, Visitor};
 
-/// In what form an array is given.
+/// The form in which an array is passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     /// Elements in memory, now or when it is evaluated.
@@ -30,39 +30,39 @@ pub(super) enum Form {
     Opaque,
 }
 
-/// An array among the arguments; each once, however often it is given.
+/// An array among the arguments; listed once, however often it is passed.
 pub(super) struct Input {
     pub(super) var: Var,
     pub(super) form: Form,
-    /// It is behind a shared reference inside of an argument, and cannot be replaced by another one.
+    /// It is behind a shared reference inside an argument, and cannot be replaced.
     pub(super) is_shared: bool,
     /// It belongs to an argument that the body may change.
     pub(super) is_exclusive: bool,
-    /// Where the lengths of its axes are among those of all arguments, if it has axes. Their product is its width.
+    /// The range of its axis lengths among those of all arguments, if it has axes. Their product is its width.
     pub(super) lengths: Option<(u32, u32)>,
 }
 
-/// What is known of the arguments of a call. Kept from one call to the next, so that it takes no memory.
+/// The description of a call's arguments. Reused from one call to the next to avoid allocations.
 #[derive(Default)]
 pub(super) struct Layout {
     /// Shape, host values and which arrays are the same.
     pub(super) words: Vec<u64>,
-    /// What texts are, until they are behind the other words.
+    /// Contents of texts, until they are appended to the other words.
     texts: Vec<u64>,
     pub(super) inputs: Vec<Input>,
-    /// The positions of inputs, where there are many.
+    /// The positions of inputs by address, used if there are many.
     by_address: FxHashMap<NonNull<Node>, u32>,
     /// For each array that can be replaced, its input.
     pub(super) order: Vec<u32>,
     /// The lengths of the axes of all arrays that have axes and can be replaced.
     pub(super) lengths: Vec<usize>,
-    /// The axes of the array that comes next.
+    /// The axes of the next array.
     next_lengths: Option<(u32, u32)>,
-    /// What recordings compute sizes from: the number of elements of each input, then all lengths of axes.
+    /// The sizes from which recordings compute others: the number of elements of each input, then all lengths of axes.
     pub(super) sizes: Vec<usize>,
     /// The bits of each input that is a constant, in order.
     pub(super) literals: Vec<u64>,
-    /// The bits of each plain number that matters only where a decision is made by it.
+    /// The bits of each plain number that matters only if a decision depends on it.
     pub(super) numbers: Vec<u64>,
     pub(super) buffers: Vec<Arc<Buffer>>,
     pub(super) scalars: Vec<u64>,
@@ -89,7 +89,7 @@ impl Layout {
         self.values.clear();
     }
 
-    /// Looks at the arguments.
+    /// Visits the arguments.
     pub(super) fn fill(&mut self, arguments: &impl Arguments, names: &[&'static str]) {
         self.clear();
         self.words.push(ambient());
@@ -122,7 +122,7 @@ impl Layout {
         self.sizes.extend_from_slice(&self.lengths);
     }
 
-    /// The axes of the array that comes next.
+    /// Notes the axes of the next array.
     fn lengths(&mut self, lengths: &[Size]) {
         self.words.push(tag(Tag::Lengths) | (lengths.len() as u64) << 8);
         let begin = self.lengths.len() as u32;
@@ -159,7 +159,7 @@ impl Layout {
         self.index_last(is_constant);
     }
 
-    /// The position of an array that was seen before.
+    /// Returns the position of an array that was visited before.
     fn known(&self, var: &Var) -> Option<usize> {
         match self.inputs.len() <= FEW {
             true => self.inputs.iter().position(|input| input.var.is_same(var)),
@@ -167,7 +167,7 @@ impl Layout {
         }
     }
 
-    /// Makes the last input one that is found by its address, once there are many. Equal constants are one node, and
+    /// Adds the last input to the index by address, once there are many. Equal constants are one node, but must be
     /// distinguished.
     fn index_last(&mut self, is_constant: bool) {
         let count = self.inputs.len();
@@ -185,10 +185,10 @@ impl Layout {
     }
 }
 
-/// Inputs up to which all are compared.
+/// Up to this number of inputs, all are compared.
 const FEW: usize = 8;
 
-/// What a word of a layout says.
+/// The meaning of a word of a layout.
 #[derive(Clone, Copy)]
 enum Tag {
     Array,
@@ -205,7 +205,7 @@ fn tag(tag: Tag) -> u64 {
     tag as u64
 }
 
-/// What else decides what a function records, beside its arguments.
+/// Returns the settings that affect a recording besides the arguments.
 fn ambient() -> u64 {
     use jit_runtime::device::{Device, current_device};
     let device = match current_device() {
@@ -234,7 +234,7 @@ fn host(words: &mut Vec<u64>, value: &HostValue) {
     }
 }
 
-/// Appends a text: its length, and its bytes.
+/// Appends a text: its length, then its bytes.
 fn write_text(words: &mut Vec<u64>, text: fmt::Arguments<'_>) {
     struct Packed<'a> {
         words: &'a mut Vec<u64>,
@@ -264,14 +264,14 @@ fn write_text(words: &mut Vec<u64>, text: fmt::Arguments<'_>) {
     words[length] |= (bytes as u64) << 8;
 }
 
-/// A leaf of the arguments in words, for people.
+/// A human-readable description of a leaf of the arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ArgumentSummary {
     pub(super) path: String,
     pub(super) what: String,
 }
 
-/// The arguments in words: each host value and each array with its path.
+/// Describes the arguments: each host value and each array with its path.
 pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<ArgumentSummary> {
     let mut summary: Vec<ArgumentSummary> = Vec::new();
     let mut known: Vec<(Var, String)> = Vec::new();
@@ -294,7 +294,8 @@ pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Ve
     summary
 }
 
-/// What people call the sizes of a call: widths of inputs, then lengths of axes, as in [`Layout::sizes`].
+/// Returns human-readable names of the sizes of a call: widths of inputs, then lengths of axes, as in
+/// [`Layout::sizes`].
 pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str]) -> Vec<String> {
     let mut layout = Layout::default();
     let (mut widths, mut lengths) = (Vec::new(), Vec::new());

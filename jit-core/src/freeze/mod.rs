@@ -1,12 +1,12 @@
 //! Freezing: functions whose launches are recorded once and then replayed, without tracing.
 //!
-//! A call computes a key from its arguments: their shape, their host values, which arrays are the same. If there is a
-//! recording with this key whose guards hold for the sizes of the arrays, it is replayed. Otherwise the body runs, on
+//! A call computes a key from its arguments: their shape, their host values, and which arrays are the same. If there is
+//! a recording with this key whose guards hold for the sizes of the arrays, it is replayed. Otherwise the body runs on
 //! copies of the arguments whose arrays are the inputs of a new recording.
 //!
 //! Sizes are not part of the key. While the body runs, the width of an array is an expression of the sizes of the
 //! inputs ([`Size`](crate::Size)), and so are the widths and numbers that are computed from it. A decision by a size,
-//! as with [`Array::len`](crate::Array::len) or a comparison, becomes a guard.
+//! such as [`Array::len`](crate::Array::len) or a comparison, becomes a guard.
 //!
 //! | part | file |
 //! |---|---|
@@ -14,10 +14,10 @@
 //! | arguments and results of any type | `argument` |
 //! | plain numbers that change from call to call | `number` |
 //! | a function and its recordings | `function` |
-//! | a call | `call`; one that is recorded: `record` |
+//! | a call | `call`; recording a call: `record` |
 //! | closures | `closure` |
 //! | shared leaves: arrays behind `Rc` and `Arc` | `shared` |
-//! | why it was recorded again | `explain` |
+//! | the causes of recordings | `explain` |
 //! | host calls | `host` |
 //! | comparing replays with the body | `verify` |
 
@@ -54,20 +54,20 @@ pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, m
 #[doc(hidden)]
 pub use with_state::{WithState, state, with_state};
 
-/// What was counted of a frozen function.
+/// Counters of a frozen function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// How often the body was recorded, also if that failed.
+    /// How often the body was recorded, including failed recordings.
     pub recordings: u64,
     /// How often it was recorded again: all but the first recording.
     pub retraces: u64,
-    /// Recordings that are kept.
+    /// The number of retained recordings.
     pub cached: u64,
-    /// Recordings that were dropped to keep to the `limit`.
+    /// The number of recordings dropped because of the `limit`.
     pub evictions: u64,
-    /// Calls that were replayed.
+    /// The number of replayed calls.
     pub replays: u64,
-    /// Calls that ran the body as if it were not frozen.
+    /// The number of calls that ran the body as if it were not frozen.
     pub direct: u64,
 }

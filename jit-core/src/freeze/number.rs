@@ -1,6 +1,6 @@
 //! Plain numbers among the arguments that change from call to call.
 //!
-//! As an operand beside an array such a number is an array of width 1, an input of the recording like any other.
+//! As an operand combined with an array such a number is an array of width 1, an input of the recording like any other.
 //! Anywhere else it is a host number, which the host may use for any decision; the recording then guards on its value.
 
 use std::any::Any;
@@ -12,7 +12,7 @@ use crate::array::{Array, Element};
 use crate::capture::{host_call, launches};
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
-/// A number that matters to a recording only where it decides by it.
+/// A number that matters to a recording only if a decision depends on it.
 pub struct Number<'a, T>(pub &'a T);
 
 impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
@@ -21,7 +21,7 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
 
     fn show(&self, visitor: &mut Visitor<'_>) {
         let any: &dyn Any = self.0;
-        // `usize` and `isize` are no elements.
+        // `usize` and `isize` are not element types.
         let size = any.downcast_ref::<usize>().map(|number| *number as u64);
         let size = size.or_else(|| any.downcast_ref::<isize>().map(|number| *number as u64));
         let mut number = size.map(|bits| HostValue::Parameter(Type::U64, bits));
@@ -42,7 +42,7 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
     fn put(&mut self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
-/// A number as it is beside arrays.
+/// A number in the form that is combined with arrays.
 pub struct Lifted<T: Element>(pub Array<T>);
 
 impl<T: Element> Argument for Lifted<T> {
@@ -60,33 +60,33 @@ impl<T: Element> Argument for Lifted<T> {
     fn put(&mut self, _: &Array<T>, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
-/// What a number is beside.
+/// The other operand of a number.
 pub struct Beside<'a, O>(pub &'a O);
 
 impl<U: Element> Beside<'_, Array<U>> {
-    /// The number beside an array.
+    /// Returns the number as an operand of an array.
     pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
         lifted.clone()
     }
 }
 
 impl<U: Element> Beside<'_, &Array<U>> {
-    /// The number beside an array.
+    /// Returns the number as an operand of an array.
     pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
         lifted.clone()
     }
 }
 
 impl<U: Element> Beside<'_, &mut Array<U>> {
-    /// The number beside an array.
+    /// Returns the number as an operand of an array.
     pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
         lifted.clone()
     }
 }
 
-/// A number beside what is no array.
+/// A number whose other operand is not an array.
 pub trait HostNumber {
-    /// The number itself.
+    /// Returns the number itself.
     fn number<T: Element>(&self, _: &Array<T>, number: impl FnOnce() -> T) -> T {
         number()
     }
@@ -94,12 +94,12 @@ pub trait HostNumber {
 
 impl<O> HostNumber for Beside<'_, O> {}
 
-/// Computes something once and hands it on.
+/// Computes a value once and passes it on.
 pub fn mixed<O, R>(other: O, combine: impl FnOnce(O) -> R) -> R {
     combine(other)
 }
 
-/// Notes that a decision is made by numbers.
+/// Records that a decision depends on numbers.
 pub fn decide(numbers: &[usize]) {
     if launches::is_recording() {
         launches::decide(numbers);
@@ -108,13 +108,13 @@ pub fn decide(numbers: &[usize]) {
     }
 }
 
-/// A number in a closure that a frozen function has the host run: it is that of the call.
+/// Returns a number for a closure that runs in a host call of a frozen function: its value in that call.
 #[must_use]
 pub fn current<T: Element>(number: &T, position: usize) -> T {
     host_call::number(position).map_or(*number, T::from_bits)
 }
 
-/// A number by which a decision is made.
+/// Returns a number on which a decision depends.
 pub fn decided<'a, T>(number: &'a T, numbers: &[usize]) -> &'a T {
     decide(numbers);
     number

@@ -20,20 +20,20 @@ use crate::size::{Size, table};
 use crate::trace::record;
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut, check_number};
 
-/// What a body has made of proxies.
+/// The effects of a body on proxies.
 struct Ran<T, R> {
     proxies: T,
     result: R,
-    /// What represented the inputs.
+    /// The nodes that represented the inputs.
     nodes: Vec<Var>,
-    /// Whether the host's values in the arguments are what they were.
+    /// Whether the host values in the arguments are unchanged.
     is_unchanged: bool,
-    /// What stays where it is in the arguments.
+    /// The shared leaves of the arguments.
     shared: Vec<SharedLeaf>,
 }
 
 impl<A: Arguments, R: Recordable> Call<'_, A, R> {
-    /// Runs the body and remembers what it launches.
+    /// Runs the body and records its launches.
     pub(super) fn record(
         &self,
         scratch: &mut Scratch,
@@ -79,7 +79,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         Ok(result)
     }
 
-    /// Notes that the function is recorded, and why. Fails where that is once too often.
+    /// Notes that the function is recorded, and why. Fails if the number of recordings exceeds the budget.
     fn announce(
         &self,
         arguments: &A,
@@ -119,7 +119,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         Ok(Ran { proxies, result, nodes, is_unchanged, shared })
     }
 
-    /// The arrays of the arguments that the body may have changed, and those of the result.
+    /// Returns the arrays of the arguments that the body may have changed, and those of the result.
     fn leaves(&self, proxies: &A::Proxies, result: &R) -> Result<Vec<Var>, Error> {
         let mut leaves = Vec::new();
         A::show_proxies(proxies, &mut |is_exclusive, show| {
@@ -142,7 +142,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     }
 }
 
-/// The sizes that the recording computes others from.
+/// The sizes from which the recording computes others.
 struct InputSizes {
     /// The number of elements of each input.
     widths: Vec<Size>,
@@ -164,7 +164,7 @@ impl InputSizes {
     }
 }
 
-/// Makes the inputs of the recording; gives the nodes that represent them.
+/// Makes the inputs of the recording; returns the nodes that represent them.
 fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Location<'static>) -> Vec<Var> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());
@@ -190,7 +190,7 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Loca
     nodes
 }
 
-/// Puts the inputs of the recording into the proxies, and the lengths of their axes.
+/// Puts the inputs of the recording into the proxies, with the lengths of their axes.
 fn lend_inputs<A: Arguments>(
     proxies: &mut A::Proxies,
     layout: &Layout,
@@ -214,8 +214,8 @@ fn lend_inputs<A: Arguments>(
     check_number(type_name::<A::Proxies>(), layout.order.len(), lent, site);
 }
 
-/// What the host knows of the arguments that the body may change. Lengths of axes are compared as numbers, which
-/// decides nothing: they are put where they belong in any case.
+/// Returns the host values in the arguments that the body may change. Lengths of axes are compared as numbers, which
+/// adds no guard: they are stored in the arguments in any case.
 fn host_values<A: Arguments>(proxies: &A::Proxies) -> Vec<HostValue> {
     let mut values = Vec::new();
     A::show_proxies(proxies, &mut |is_exclusive, show| {
@@ -231,7 +231,7 @@ fn host_values<A: Arguments>(proxies: &A::Proxies) -> Vec<HostValue> {
     values
 }
 
-/// What is found out about the arrays that are given back.
+/// Classifies the arrays that are returned.
 struct Outputs<'a> {
     nodes: &'a [Var],
     layout: &'a Layout,
@@ -241,14 +241,14 @@ struct Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// Computes arrays; gives what they are in each replay.
+    /// Evaluates arrays; returns how each replay obtains them.
     fn values(&mut self, leaves: &[Var]) -> Result<Vec<Value>, Error> {
         let wanted: Vec<&Var> = leaves.iter().filter(|var| !var.is_evaluated()).collect();
         schedule::evaluate(&wanted, "it is a result of a `#[freeze]` function", self.site)?;
         leaves.iter().map(|leaf| self.value(leaf)).collect()
     }
 
-    /// What an array is in each replay.
+    /// Returns how each replay obtains an array.
     fn value(&mut self, leaf: &Var) -> Result<Value, Error> {
         // A shared leaf is used in place; any other array of the caller is foreign.
         let is_it = |(node, input): (&Var, &Input)| node.is_same(leaf) || (input.is_shared && input.var.is_same(leaf));
@@ -276,7 +276,7 @@ impl Outputs<'_> {
     }
 }
 
-/// What the caller of the recorded call gets: an array of the arguments where a leaf is one.
+/// Returns the arrays that the caller of the recorded call receives: an array of the arguments where a leaf is one.
 fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
     let current = leaves.iter().zip(values).map(|(leaf, value)| match value {
         Value::Input(number) => layout.inputs[*number as usize].var.clone(),
@@ -285,15 +285,15 @@ fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
     current.collect()
 }
 
-/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nothing else holds
-/// it.
+/// For each input, returns whether it is not among the returned arrays, so that replays may overwrite it if it has no
+/// other owner.
 fn may_donate(values: &[Value], layout: &Layout) -> Vec<bool> {
     let is_input =
         |input: usize| values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input));
     (0..layout.inputs.len()).map(|input| !is_input(input)).collect()
 }
 
-/// What the sizes are in the arguments that the body may have changed, and in the result.
+/// Returns the sizes in the arguments that the body may have changed, and in the result.
 fn sizes<A: Arguments>(proxies: &mut A::Proxies, result: &mut impl Traverse) -> Vec<SizeId> {
     let mut sizes = Vec::new();
     let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size, _| sizes.push(table::id_of(*size)));
@@ -303,7 +303,7 @@ fn sizes<A: Arguments>(proxies: &mut A::Proxies, result: &mut impl Traverse) -> 
     sizes
 }
 
-/// Takes the arrays out of the templates, so that they hold no memory.
+/// Removes the arrays from the templates, so that they hold no memory.
 fn strip<A: Arguments>(proxies: &mut A::Proxies) {
     A::lend_proxies(proxies, &mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
 }
@@ -312,7 +312,7 @@ fn strip_tree(tree: &mut impl Traverse) {
     tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
 }
 
-/// As wide as before: trees may read widths, as tensors do.
+/// Returns an empty array of the same width: values may read widths, as tensors do.
 fn nothing(var: &Var) -> Var {
     record::literal(var.ty(), 0, var.lanes())
 }

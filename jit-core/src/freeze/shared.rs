@@ -1,14 +1,14 @@
 //! Shared leaves of arguments that the body may change: arrays behind `&`, `Rc` and `Arc`.
 //!
-//! They are not lent, so replays cannot replace them. A body that replaces one is refused. Where other host values
-//! change in the arguments, a replay makes the arguments from templates, which hold the shared leaves of the recorded
-//! call: such a recording fits only calls with these same arrays.
+//! They are not lent, so replays cannot replace them. A body that replaces one is rejected. If other host values change
+//! in the arguments, a replay makes the arguments from templates, which hold the shared leaves of the recorded call.
+//! Such a recording fits only calls with these same arrays.
 
 use super::argument::Arguments;
 use crate::graph::node::Var;
 use crate::traverse::{Leaf, Visitor};
 
-/// An array that stays where it is.
+/// An array that is read in place and never replaced.
 pub(super) struct SharedLeaf {
     argument: usize,
     path: String,
@@ -20,7 +20,7 @@ impl SharedLeaf {
         (self.argument, &self.path) == (other.argument, &other.path) && self.var.is_same(&other.var)
     }
 
-    /// Where it is, in words.
+    /// Describes its place.
     pub(super) fn place(&self, names: &[&'static str]) -> String {
         let name = names.get(self.argument).copied().unwrap_or_default();
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
@@ -28,7 +28,7 @@ impl SharedLeaf {
     }
 }
 
-/// Those in the proxies of arguments that the body may change.
+/// Returns the shared leaves in the proxies of arguments that the body may change.
 pub(super) fn in_proxies<A: Arguments>(proxies: &A::Proxies) -> Vec<SharedLeaf> {
     let (mut found, mut arguments) = (Vec::new(), 0..);
     A::show_proxies(proxies, &mut |is_exclusive, show| {
@@ -44,7 +44,7 @@ pub(super) fn in_proxies<A: Arguments>(proxies: &A::Proxies) -> Vec<SharedLeaf> 
     found
 }
 
-/// The place of the first one that is another one after the body, or came or went.
+/// Returns the place of the first shared leaf that the body replaced, added or removed.
 pub(super) fn changed(before: &[SharedLeaf], after: &[SharedLeaf], names: &[&'static str]) -> Option<String> {
     let differs = (0..before.len().max(after.len())).find(|&at| match (before.get(at), after.get(at)) {
         (Some(before), Some(after)) => !before.is_same(after),
@@ -53,7 +53,7 @@ pub(super) fn changed(before: &[SharedLeaf], after: &[SharedLeaf], names: &[&'st
     before.get(differs).or(after.get(differs)).map(|array| array.place(names))
 }
 
-/// Whether the arguments of a call hold the same ones.
+/// Returns whether the arguments of a call hold the same shared leaves.
 pub(super) fn are_in(arguments: &impl Arguments, names: &[&'static str], shared: &[SharedLeaf]) -> bool {
     let (mut expected, mut is_same) = (shared.iter(), true);
     let mut compare = |_: &str, leaf: Leaf<'_>| {
@@ -69,7 +69,7 @@ pub(super) fn are_in(arguments: &impl Arguments, names: &[&'static str], shared:
     is_same && expected.next().is_none()
 }
 
-/// Whether the arguments that the body may change have fields that are skipped: nobody knows what becomes of those.
+/// Returns whether the arguments that the body may change have skipped fields, whose changes are not tracked.
 pub(super) fn are_fields_skipped<A: Arguments>(proxies: &A::Proxies) -> bool {
     let mut are_skipped = false;
     A::show_proxies(proxies, &mut |is_exclusive, show| {

@@ -19,7 +19,7 @@ use crate::graph::Var;
 use crate::schedule;
 use crate::traverse::{HostValue, Leaf, Visitor};
 
-/// What the body gives: the arguments as it leaves them, and its result.
+/// The outcome of the body: the final arguments, and its result.
 pub(super) struct Expected<T, R> {
     proxies: T,
     result: R,
@@ -33,7 +33,7 @@ pub(super) fn run<A: Arguments, R>(arguments: &A, body: impl FnOnce(&mut A::Prox
     Expected { proxies, result }
 }
 
-/// A leaf of what is given back.
+/// A leaf of the returned values.
 struct Found {
     path: String,
     what: What,
@@ -54,11 +54,11 @@ impl Found {
     }
 }
 
-/// Compares what a replay has given with what the body gives, to the bit.
+/// Compares the outcome of a replay with that of the body, to the bit.
 ///
 /// # Errors
 ///
-/// The first difference.
+/// Returns the first difference.
 pub(super) fn compare<A: Arguments, R: Recordable>(
     function: &Function,
     site: &'static Location<'static>,
@@ -102,7 +102,7 @@ fn evaluate<'a>(found: impl Iterator<Item = &'a Found>, site: &'static Location<
     schedule::evaluate(&missing, "it is compared with a replay", site)
 }
 
-/// What differs, in words.
+/// Describes a difference.
 fn difference(given: &Found, wanted: &Found) -> Result<Option<String>, Error> {
     let path = &given.path;
     match (&given.what, &wanted.what) {
@@ -136,7 +136,7 @@ fn differing_element(path: &str, given: &Var, wanted: &Var) -> Result<Option<Str
     }))
 }
 
-/// The elements of an array that is evaluated, in bytes.
+/// Returns the bytes of an evaluated array.
 fn bytes(var: &Var) -> Result<Vec<u8>, Error> {
     let (ty, size) = (var.ty(), var.ty().size_bytes());
     let mut bytes = zeroed_list(var.lanes() * size)?;

@@ -1,4 +1,4 @@
-//! The arguments of a frozen function with `state`: the arrays that it uses beside its arguments, which are shared
+//! The arguments of a frozen function with `state`: the arrays that it uses besides its arguments, which are shared
 //! leaves.
 //!
 //! The state is named by a closure of the arguments. A `&mut` argument is borrowed for the whole call, so the closure
@@ -7,7 +7,7 @@
 use super::argument::{Arguments, Visit};
 use crate::traverse::{Visitor, VisitorMut};
 
-/// Arguments, and what shows the arrays of the state.
+/// Arguments, and a function that visits the arrays of the state.
 pub struct WithState<A, F> {
     arguments: A,
     show: F,
@@ -50,7 +50,7 @@ impl<A: Arguments, F: Fn(&A, &mut Visitor<'_>)> Arguments for WithState<A, F> {
     }
 }
 
-/// Calls what names the state; its parameters get their types from the arguments.
+/// Calls the closure that names the state; its parameters get their types from the arguments.
 #[doc(hidden)]
 pub fn state<A, T>(arguments: A, name: impl FnOnce(A) -> T) -> T {
     name(arguments)

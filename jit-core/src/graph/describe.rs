@@ -1,10 +1,10 @@
-//! Values in messages for wrong programs.
+//! Values in error messages.
 
 use super::node::Var;
 use crate::misuse::Misuse;
 
 impl Misuse {
-    /// Adds a value that takes part, with its width and where it was made.
+    /// Adds an operand, with its width and the line that made it.
     #[must_use]
     pub fn value(self, role: &str, var: &Var) -> Self {
         let label = var.label().map(|label| format!(" “{label}”")).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The lock between those who walk the graph and those who take edges out of it.
+//! The lock that protects edges of the graph from removal during walks.
 //!
-//! When nodes get their elements, their operand edges go. A walk over the graph reads edges without counting
-//! references, so it holds this lock for reading; the removal holds it for writing, for the few stores that it takes,
-//! and drops the nodes behind the edges after that. Recording takes no lock.
+//! When nodes get their elements, their operand edges are removed. A walk over the graph reads edges without counting
+//! references, so it holds this lock for reading. The removal holds it for writing, for only a few stores, and drops
+//! the nodes behind the edges after that. Recording takes no lock.
 
 use jit_runtime::fork::Held;
 use parking_lot::{RwLock, RwLockReadGuard};
@@ -12,11 +12,11 @@ use crate::fork;
 
 static EDGES: RwLock<()> = RwLock::new(());
 
-/// While this lives, no edge of the graph is taken away.
+/// While this lives, no edge of the graph is removed.
 pub(crate) struct Edges(#[expect(dead_code, reason = "held for its drop")] RwLockReadGuard<'static, ()>);
 
 impl Edges {
-    /// An operand of a node.
+    /// Returns an operand of a node.
     #[inline]
     pub(crate) fn operand<'e>(&'e self, var: &'e Var, slot: usize) -> Option<&'e Var> {
         // SAFETY: edges stay in place while the lock is held.
@@ -24,13 +24,13 @@ impl Edges {
     }
 }
 
-/// Keeps the edges of the graph in place.
+/// Protects the edges of the graph from removal.
 pub(crate) fn read() -> Edges {
-    // A thread that walks may wait for one that removes, never the other way round, so recursion cannot lock up.
+    // A walking thread may wait for a removing one, never the reverse, so recursion cannot deadlock.
     Edges(EDGES.read_recursive())
 }
 
-/// Takes away the operands of nodes that have data.
+/// Removes the operands of nodes that have data.
 pub(crate) fn detach<'a>(nodes: impl Iterator<Item = &'a Var>) {
     let mut dropped = Vec::new();
     let guard = EDGES.write();

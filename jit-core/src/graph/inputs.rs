@@ -1,19 +1,19 @@
-//! The one walk over what a node is computed from, and what each part of it is for.
+//! The single traversal of a node's inputs, with the role of each.
 //!
-//! Ordinary nodes keep their operands in slots. Loops, branches, switches and scatters keep them in a payload, whose
-//! parts are numbered here: the number leads to the part at once, so a walk may stop anywhere and continue later.
+//! Ordinary nodes store their operands in slots. Loops, branches, switches and scatters store them in a payload, whose
+//! parts are numbered here. The number gives direct access to the part, so a walk may stop anywhere and continue later.
 
 use std::ops::Range;
 
 use super::node::Var;
 use super::payload::Payload;
 
-/// What a part of a payload is for.
+/// The role of a part of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// By which lanes choose: the condition of a loop or branch, the case of a switch.
+    /// The value that lanes choose by: the condition of a loop or branch, the case of a switch.
     Choice,
-    /// What is checked of the number that a call was given.
+    /// The checked index of a call.
     Check,
     /// The lanes of a case.
     Mask,
@@ -25,9 +25,9 @@ pub(crate) enum Role {
     Next,
     /// A result of a branch or switch, in one of the cases.
     Value,
-    /// The array that a scatter writes to, before that.
+    /// The array that a scatter writes to, before the write.
     Target,
-    /// Where and what a scatter writes, and which lanes do.
+    /// The index, value and mask of a scatter.
     Write,
 }
 
@@ -35,9 +35,9 @@ pub(crate) enum Role {
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'e> {
     pub(crate) role: Role,
-    /// The state or result that it belongs to, if it is of one.
+    /// The state or result that it belongs to, if any.
     pub(crate) position: Option<usize>,
-    /// The node, of a part that is there.
+    /// The node, if the part exists.
     pub(crate) var: Option<&'e Var>,
 }
 
@@ -51,11 +51,11 @@ impl<'e> Input<'e> {
     }
 }
 
-/// Parts of a switch before the masks.
+/// The number of parts of a switch before the masks.
 const BEFORE_MASKS: usize = 3;
 
 impl Payload {
-    /// The part with a number; none after the last one.
+    /// Returns the part with a number; `None` after the last one.
     pub(crate) fn input(&self, number: usize) -> Option<Input<'_>> {
         match self {
             Payload::Loop(payload) => {
@@ -105,12 +105,12 @@ impl Payload {
         }
     }
 
-    /// All parts that are there, and what each is for.
+    /// Returns all existing parts, with the role of each.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = (Role, &Var)> {
         (0..).map_while(|number| self.input(number)).filter_map(|input| Some((input.role, input.var?)))
     }
 
-    /// The parts of one state or result.
+    /// Returns the parts of one state or result.
     pub(crate) fn inputs_at(&self, position: usize) -> impl Iterator<Item = (Role, &Var)> {
         let inputs = self.numbers_at(position).map_while(|number| self.input(number));
         inputs.filter_map(|input| Some((input.role, input.var?)))
@@ -126,7 +126,7 @@ impl Payload {
         first + position * each..first + (position + 1) * each
     }
 
-    /// How many states or results there are.
+    /// Returns the number of states or results.
     pub(crate) fn positions(&self) -> usize {
         match self {
             Payload::Loop(payload) => payload.states.len(),
@@ -138,7 +138,7 @@ impl Payload {
 }
 
 impl Var {
-    /// Calls a function with each node that this one is computed from, as far as evaluations have not taken them away.
+    /// Calls a function with each input of this node that no evaluation has removed.
     pub(crate) fn for_each_input(&self, mut visit: impl FnMut(&Var)) {
         (0..self.op().slots()).filter_map(|slot| self.operand(slot)).for_each(|operand| visit(&operand));
         self.payload().into_iter().flat_map(Payload::inputs).for_each(|(_, input)| visit(input));

@@ -1,4 +1,4 @@
-//! Names that users give to arrays. Few arrays have one, so they lie beside the nodes.
+//! Names that users give to arrays. Few arrays have one, so they are stored outside the nodes.
 
 use std::ptr::NonNull;
 
@@ -13,13 +13,14 @@ static LABELS: Mutex<hashbrown::HashMap<usize, String, FxBuildHasher>> =
     Mutex::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
 
 impl Var {
-    /// Names the node, for listings and drawings. Equal expressions share a node and so the name, the last one given.
+    /// Names the node, for listings and drawings. Equal expressions share a node and therefore its name, the last one
+    /// given.
     pub fn set_label(&self, label: impl Into<String>) {
         LABELS.lock().insert(self.address().addr().get(), label.into());
         self.add_flag(flag::LABELLED);
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn label(&self) -> Option<String> {
         if self.flags() & flag::LABELLED == 0 {
@@ -29,7 +30,7 @@ impl Var {
     }
 }
 
-/// Forgets the name of a node that dies.
+/// Removes the name of a node that dies.
 #[cold]
 pub(crate) fn remove(node: NonNull<Node>) {
     LABELS.lock().remove(&node.addr().get());

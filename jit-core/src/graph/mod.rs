@@ -1,14 +1,14 @@
-//! The trace graph: nodes, and what links them.
+//! The trace graph: nodes and their edges.
 //!
-//! | part | what |
+//! | part | contents |
 //! |---|---|
-//! | `node`, `op` | nodes of one cache line each, counted handles; what a node computes |
-//! | `payload` | what does not fit into a node: parts of loops, branches, scatters, native calls |
-//! | `inputs` | what a node is computed from, and what for |
+//! | `node`, `op` | nodes of one cache line each, counted handles; the operations of nodes |
+//! | `payload` | the parts of a node outside its cache line: loops, branches, scatters, library calls |
+//! | `inputs` | the inputs of a node, with their roles |
 //! | `pool` | their memory |
-//! | `numbering` | equal expressions become one node |
-//! | `watch` | who sees new nodes |
-//! | `edges` | taking edges out of the graph while others walk it |
+//! | `numbering` | value numbering: equal expressions become one node |
+//! | `watch` | notification of new nodes |
+//! | `edges` | removing edges from the graph during walks of other threads |
 //! | `labels`, `describe` | names that users give to arrays; values in messages |
 
 mod describe;

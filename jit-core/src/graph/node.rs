@@ -1,15 +1,14 @@
 //! The node of the trace graph, and the handle that keeps it alive.
 //!
-//! A node is one cache line. What it computes is fixed while it lives, with two exceptions: when it gets elements in
-//! memory, its operand edges are taken away, which frees the graph behind it; and when the region that it was recorded
-//! in is aborted, what represents a state of a loop, or for an array that was written, becomes the value from before
-//! the region.
+//! A node is one cache line. Its operation is fixed while it lives, with two exceptions. When it gets elements in
+//! memory, its operand edges are removed, which frees the graph behind it. When the region that it was recorded in is
+//! aborted, a node that represents a state of a loop, or an array that was written, becomes the value from before the
+//! region.
 //!
-//! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word,
-//! the flags, the region and the operand slots do not change until the count falls to zero. A live node holds one count
-//! of each node in its operand slots and payload. Operands are only ever taken away or added once, never replaced, so
-//! code that has revived a node that it found in a slot, and finds it there once more, holds the operand (see
-//! [`Node::operand`]).
+//! Invariants: a node with a count above zero is fully written. Its fields other than the count, the word, the flags,
+//! the region and the operand slots do not change until the count falls to zero. A live node holds one count of each
+//! node in its operand slots and payload. Operands are only ever removed or added once, never replaced. So code that
+//! has upgraded a node that it found in a slot, and finds it there again, holds the operand (see [`Node::operand`]).
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -29,28 +28,28 @@ use super::{labels, pool, watch};
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
-/// Facts about a node that are one bit each.
+/// Properties of a node of one bit each.
 pub(crate) mod flag {
-    /// A loop or branch is among the node and what it depends on.
+    /// A loop or branch is among the node and its transitive inputs.
     pub(crate) const CONTROL: u8 = 1;
-    /// The node runs only where the loop body that it was recorded in does, whatever its operands are.
+    /// The node runs only where the loop body that it was recorded in runs, regardless of its operands.
     pub(crate) const PINNED: u8 = 2;
     /// The node has a label.
     pub(crate) const LABELLED: u8 = 4;
-    /// Something that can be run once only is among the node and what it depends on.
+    /// A node that can run only once is among the node and its transitive inputs.
     pub(crate) const EFFECT: u8 = 8;
     /// The value is per-lane local memory, in one of its versions.
     pub(crate) const LOCAL: u8 = 16;
     /// The node was made while this thread recorded a frozen function, and the recording has not ended.
     pub(crate) const RECORDED: u8 = 32;
-    /// The node was made while a frozen function was recorded, and a host call in there may hold it: in replays it
-    /// represents what it is then.
+    /// The node was made while a frozen function was recorded, and one of its host calls may hold it: in replays it
+    /// represents its value there.
     pub(crate) const HOSTED: u8 = 64;
-    /// What a node has if an operand has it.
+    /// The flags that a node inherits from its operands.
     pub(crate) const INHERITED: u8 = CONTROL | EFFECT;
 }
 
-/// What is fixed while a node lives, but for the size, which ends with the recording that it belongs to.
+/// The fields that are fixed while a node lives, except for the size, which ends with its recording.
 struct Head {
     op: Op,
     ty: Type,
@@ -71,7 +70,7 @@ pub(crate) struct Node {
     word: AtomicU64,
     head: UnsafeCell<Head>,
     count: AtomicU32,
-    /// How many nodes lived here before, and in the low eight bits the flags.
+    /// The number of previous nodes at this address, and the flags in the low eight bits.
     life: AtomicU32,
 }
 
@@ -79,7 +78,7 @@ pub(crate) struct Node {
 // release and acquire order the two. All else is atomic.
 unsafe impl Sync for Node {}
 
-/// What a new node is made from.
+/// The description of a new node.
 #[derive(Clone, Copy)]
 pub(crate) struct Draft<'a> {
     pub(crate) op: Op,
@@ -88,14 +87,14 @@ pub(crate) struct Draft<'a> {
     pub(crate) region: RegionId,
     pub(crate) flags: u8,
     pub(crate) operands: [Option<&'a Var>; 3],
-    /// The third slot of an operation that keeps a position there.
+    /// The third slot of an operation that stores a position there.
     pub(crate) position: usize,
     pub(crate) word: u64,
     pub(crate) site: &'static Location<'static>,
 }
 
 impl Node {
-    /// A node that is not in use.
+    /// Returns a node that is not in use.
     pub(crate) fn dead() -> Node {
         Node {
             operands: [const { AtomicPtr::new(ptr::null_mut()) }; 3],
@@ -114,7 +113,7 @@ impl Node {
         }
     }
 
-    /// The next free node, of one in a free list.
+    /// Returns the next free node, for a node in a free list.
     ///
     /// # Safety
     ///
@@ -124,7 +123,7 @@ impl Node {
         self.operands[0].load(Ordering::Relaxed)
     }
 
-    /// Sets the next free node, of one in a free list.
+    /// Sets the next free node, for a node in a free list.
     ///
     /// # Safety
     ///
@@ -140,7 +139,7 @@ impl Node {
         unsafe { &*self.head.get() }
     }
 
-    /// Whether something lives at the address just now.
+    /// Returns whether a node lives at the address now.
     pub(crate) fn is_alive(node: NonNull<Node>) -> bool {
         // SAFETY: addresses of nodes stay valid for ever.
         unsafe { node.as_ref().count.load(Ordering::Relaxed) != 0 }
@@ -192,7 +191,7 @@ impl Drop for Var {
     }
 }
 
-/// Takes one reference away; true when it was the last.
+/// Removes one reference; returns true if it was the last.
 #[inline]
 fn release(node: NonNull<Node>) -> bool {
     // SAFETY: addresses of nodes stay valid for ever.
@@ -203,8 +202,8 @@ fn release(node: NonNull<Node>) -> bool {
     last
 }
 
-/// Frees a node whose last reference is gone, and whatever only it kept alive, without recursion: the nodes that are
-/// still to be freed form a list through their own heads.
+/// Frees a node whose last reference is gone, and all nodes that only it kept alive, without recursion: the nodes still
+/// to be freed form a list through their own heads.
 #[inline(never)]
 fn free(first: NonNull<Node>) {
     pool::with_home(|home| {
@@ -276,7 +275,7 @@ impl Pending {
 }
 
 impl Var {
-    /// A node without operands that no other one is equal to.
+    /// Creates a node without operands that is not shared with equal ones.
     pub(crate) fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: &'static Location<'static>) -> Var {
         let (region, operands) = (RegionId::NONE, [None; 3]);
         Var::new(Draft { op, ty, width, region, flags: 0, operands, position: 0, word, site })
@@ -335,41 +334,41 @@ impl Var {
         unsafe { self.0.as_ref() }
     }
 
-    /// The node's address, the identity of the expression.
+    /// Returns the node's address, the identity of the expression.
     #[inline]
     pub(crate) fn address(&self) -> NonNull<Node> {
         self.0
     }
 
-    /// What the node computes.
+    /// Returns the operation.
     #[inline]
     #[must_use]
     pub fn op(&self) -> Op {
         self.node().head().op
     }
 
-    /// The element type.
+    /// Returns the element type.
     #[inline]
     #[must_use]
     pub fn ty(&self) -> Type {
         self.node().head().ty
     }
 
-    /// The number of lanes, as a size: what is decided by it, a recording relies on.
+    /// Returns the number of lanes, as a size: a recording relies on decisions by it.
     #[inline]
     #[must_use]
     pub fn width(&self) -> Size {
         self.extent().into()
     }
 
-    /// The number of lanes just now, for messages and for what is done once.
+    /// Returns the current number of lanes, for messages and for code that runs only once.
     #[inline]
     #[must_use]
     pub fn lanes(&self) -> usize {
         self.node().head().lanes as usize
     }
 
-    /// The width as nodes keep it.
+    /// Returns the width in the form that nodes store.
     #[inline]
     pub(crate) fn extent(&self) -> Extent {
         let head = self.node().head();
@@ -379,14 +378,14 @@ impl Var {
         }
     }
 
-    /// Has recordings say what the width of an array is that they use where it lies, behind a shared reference. To
-    /// others it stays a number.
+    /// Makes recordings provide the width of an array that they use in place, behind a shared reference. Elsewhere it
+    /// remains a number.
     pub(crate) fn ask_recordings_for_width(&self) {
         self.node().head().size.store(Extent::OF_SESSION.0, Ordering::Relaxed);
     }
 
-    /// Ends what is special about a node that was recorded in a frozen function. One that a host call may ask for its
-    /// width keeps the expression.
+    /// Ends the special state of a node that was recorded in a frozen function. A node whose width a host call may
+    /// request retains the expression.
     pub(crate) fn forget_recording(&self) {
         if self.flags() & flag::HOSTED == 0 {
             self.node().head().size.store(0, Ordering::Relaxed);
@@ -394,7 +393,7 @@ impl Var {
         self.node().life.fetch_and(!u32::from(flag::RECORDED), Ordering::Relaxed);
     }
 
-    /// The user's line that made the node.
+    /// Returns the user's line that made the node.
     #[inline]
     #[must_use]
     pub fn site(&self) -> &'static Location<'static> {
@@ -402,32 +401,32 @@ impl Var {
         unsafe { &*self.node().head().site }
     }
 
-    /// The innermost region whose state the value depends on; none if it has elements in memory.
+    /// Returns the innermost region whose state the value depends on; none if it has elements in memory.
     #[inline]
     pub(crate) fn region(&self) -> RegionId {
         let region = self.recorded_region();
         if region != RegionId::NONE && self.has_data() { RegionId::NONE } else { region }
     }
 
-    /// The region that the value was recorded in, also where it has elements in memory.
+    /// Returns the region that the value was recorded in, also if it has elements in memory.
     #[inline]
     pub(crate) fn recorded_region(&self) -> RegionId {
         RegionId::of(self.node().head().region.load(Ordering::Relaxed))
     }
 
-    /// Takes a node out of a region that is aborted. It may depend on what was there before, of which its flags say
-    /// nothing.
+    /// Takes a node out of a region that is aborted. It may depend on a value from before, which its flags do not
+    /// cover.
     pub(crate) fn set_region(&self, region: RegionId) {
         self.node().head().region.store(region.get(), Ordering::Relaxed);
         self.add_flag(flag::INHERITED);
     }
 
-    /// Of a node whose region was aborted, what it is in place of what it was recorded as.
+    /// For a node whose region was aborted, returns the node that replaces it.
     pub(crate) fn original(&self) -> Option<Var> {
         self.operand(self.op().original_slot()?)
     }
 
-    /// Makes the value from before a region that is aborted that of the node.
+    /// Replaces the node by the value from before the aborted region.
     pub(crate) fn set_original(&self, original: &Var) {
         let Some(slot) = self.op().original_slot().filter(|_| !self.has_data()) else { return };
         let original = ManuallyDrop::new(original.clone());
@@ -437,7 +436,7 @@ impl Var {
         }
     }
 
-    /// Weights of the node and all that is behind it, shared parts counted once for each use.
+    /// Returns the total weight of the node and its transitive inputs, shared parts counted once per use.
     #[inline]
     pub(crate) fn cost(&self) -> u32 {
         u32::from(self.node().head().cost)
@@ -448,7 +447,7 @@ impl Var {
         self.node().life.load(Ordering::Relaxed) as u8
     }
 
-    /// Whether the node must stay in the loop that it was recorded in.
+    /// Returns whether the node must stay in the loop that it was recorded in.
     #[inline]
     pub(crate) fn is_pinned(&self) -> bool {
         self.flags() & flag::PINNED != 0
@@ -462,50 +461,50 @@ impl Var {
         self.node().life.fetch_or(u32::from(flag), Ordering::Relaxed);
     }
 
-    /// Whether both handles name the same node.
+    /// Returns whether both handles refer to the same node.
     #[inline]
     #[must_use]
     pub fn is_same(&self, other: &Var) -> bool {
         self.0 == other.0
     }
 
-    /// How many handles and nodes hold the node.
+    /// Returns how many handles and nodes hold the node.
     pub(crate) fn count(&self) -> u32 {
         self.node().count.load(Ordering::Acquire)
     }
 
-    /// The bits of a literal.
+    /// Returns the bits of a literal.
     #[inline]
     #[must_use]
     pub fn literal(&self) -> Option<u64> {
         (self.op() == Op::Literal).then(|| self.node().word.load(Ordering::Relaxed))
     }
 
-    /// The bits of a literal or an opaque scalar: what the host knows without an evaluation.
+    /// Returns the bits of a literal or an opaque scalar: values that the host knows without an evaluation.
     #[must_use]
     pub fn known_bits(&self) -> Option<u64> {
         self.op().holds_bits().then(|| self.node().word.load(Ordering::Relaxed))
     }
 
-    /// The position that the third slot holds, of an operation that keeps one there.
+    /// Returns the position in the third slot, for an operation that stores one there.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.node().operands[2].load(Ordering::Relaxed).addr()
     }
 
-    /// The word as the numbering compares it: the bits of a literal.
+    /// Returns the word that value numbering compares: the bits of a literal.
     #[inline]
     pub(crate) fn word(&self) -> u64 {
         self.node().word.load(Ordering::Relaxed)
     }
 
-    /// The address in an operand slot, null when the operand has been taken away.
+    /// Returns the address in an operand slot, null if the operand has been removed.
     #[inline]
     pub(crate) fn operand_address(&self, slot: usize) -> *mut Node {
         self.node().operands[slot].load(Ordering::Acquire)
     }
 
-    /// An operand, unless an evaluation has taken it away.
+    /// Returns an operand, unless an evaluation has removed it.
     #[inline]
     pub(crate) fn operand(&self, slot: usize) -> Option<Var> {
         let found = NonNull::new(self.operand_address(slot))?;
@@ -513,11 +512,11 @@ impl Var {
         (self.operand_address(slot) == found.as_ptr()).then_some(operand)
     }
 
-    /// An operand, without counting a reference.
+    /// Returns an operand, without counting a reference.
     ///
     /// # Safety
     ///
-    /// No operand is taken away from the node during the lifetime.
+    /// No operand is removed from the node during the lifetime.
     #[inline]
     pub(crate) unsafe fn operand_in_place(&self, slot: usize) -> Option<&Var> {
         let edge = &self.node().operands[slot];
@@ -528,7 +527,7 @@ impl Var {
         Some(unsafe { &*ptr::from_ref(edge).cast::<Var>() })
     }
 
-    /// The elements in memory, if the node has any.
+    /// Returns the elements in memory, if the node has any.
     #[inline]
     pub(crate) fn data(&self) -> Option<Arc<Buffer>> {
         let op = self.op();
@@ -547,20 +546,20 @@ impl Var {
         }
     }
 
-    /// Whether the node has elements in memory.
+    /// Returns whether the node has elements in memory.
     #[inline]
     pub(crate) fn has_data(&self) -> bool {
         let op = self.op();
         !op.holds_bits() && !op.holds_payload() && self.node().word.load(Ordering::Acquire) != 0
     }
 
-    /// Whether the value needs no kernel: it is known, or in memory.
+    /// Returns whether the value needs no kernel: it is known, or in memory.
     #[inline]
     pub(crate) fn is_evaluated(&self) -> bool {
         self.op().holds_bits() || self.has_data()
     }
 
-    /// Gives the node its elements. When another thread was faster, its elements stay.
+    /// Assigns elements to the node. If another thread was faster, its elements are retained.
     pub(crate) fn set_data(&self, buffer: Arc<Buffer>) {
         debug_assert!(!self.op().holds_bits() && !self.op().holds_payload());
         let word = Arc::into_raw(buffer).expose_provenance() as u64;
@@ -570,7 +569,7 @@ impl Var {
         }
     }
 
-    /// The parts of a loop or branch.
+    /// Returns the parts of a loop or branch.
     #[inline]
     pub(crate) fn payload(&self) -> Option<&Payload> {
         if !self.op().holds_payload() {
@@ -581,7 +580,7 @@ impl Var {
         Some(unsafe { &*payload })
     }
 
-    /// Takes the operands away from a node that has data. The caller drops them after it has let go of the lock.
+    /// Removes the operands from a node that has data. The caller drops them after it has released the lock.
     pub(crate) fn detach(&self, dropped: &mut Vec<Var>) {
         for slot in 0..self.op().slots() {
             let operand = self.node().operands[slot].swap(ptr::null_mut(), Ordering::AcqRel);
@@ -589,13 +588,13 @@ impl Var {
         }
     }
 
-    /// A reference that does not keep the node alive.
+    /// Returns a reference that does not keep the node alive.
     pub(crate) fn downgrade(&self) -> Weak {
         Weak { node: self.0, generation: self.node().life.load(Ordering::Relaxed) >> 8 }
     }
 }
 
-/// A reference that does not keep its node alive. Two of the same node are equal, of others they never are.
+/// A weak reference to a node. Two references to the same node are equal, others never are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Weak {
     node: NonNull<Node>,
@@ -606,7 +605,7 @@ pub(crate) struct Weak {
 unsafe impl Send for Weak {}
 
 impl Weak {
-    /// The node, if it still lives.
+    /// Returns the node, if it still lives.
     pub(crate) fn upgrade(&self) -> Option<Var> {
         let var = Node::revive(self.node)?;
         (var.node().life.load(Ordering::Relaxed) >> 8 == self.generation).then_some(var)

@@ -1,9 +1,9 @@
-//! Numbering: equal expressions become one node.
+//! Value numbering: equal expressions become one node.
 //!
-//! Each thread remembers the nodes that it made, weakly. A lookup finds an entry by its hash, tries to revive the node,
-//! and only then compares it: what was at the address may have died, or be another node by now, even one of another
-//! thread. If it is alive and equal, it is as good as a new one, since its operands are the ones that we asked for.
-//! Entries of dead nodes go when the table is full.
+//! Each thread stores weak references to the nodes that it made. A lookup finds an entry by its hash, tries to upgrade
+//! it, and only then compares the node: the node at the address may have died, or be another one by now, even one of
+//! another thread. If it is alive and equal, it is as good as a new one, since its operands are the requested ones.
+//! Entries of dead nodes are removed when the table is full.
 
 use std::cell::RefCell;
 use std::ptr::{self, NonNull};
@@ -20,28 +20,28 @@ struct Numbered {
     node: NonNull<Node>,
 }
 
-/// Room in a table at first.
+/// The initial capacity of a table.
 const SMALLEST: usize = 3584;
 
 struct Table {
     /// The nodes, in the order in which they were first made: a program that is traced again finds them one after
     /// another.
     entries: Vec<Numbered>,
-    /// Positions among the entries. They are small, so that the table stays in the cache longer than the entries would.
+    /// Positions among the entries. They are small, so the table stays in the cache longer than the entries would.
     positions: HashTable<u32>,
-    /// Weights of all that this thread has recorded, to distinguish small branches from large ones.
+    /// Total weight of the nodes recorded by this thread, to distinguish small branches from large ones.
     work: u32,
-    /// How many nodes this thread has recorded.
+    /// The number of nodes recorded by this thread.
     nodes: u64,
-    /// What was made since the outermost region was opened that is open.
+    /// The nodes made since the outermost open region was opened.
     since: Option<Since>,
 }
 
-/// What was made since some moment.
+/// The nodes made since some moment.
 pub(crate) struct Since {
-    /// Entries from here on.
+    /// The first entry made since.
     first: usize,
-    /// Nodes that took the place of a dead one, or have no entry.
+    /// Nodes that replaced a dead one, or have no entry.
     others: Vec<NonNull<Node>>,
 }
 
@@ -94,7 +94,7 @@ impl Draft<'_> {
             && var.extent() == self.width
             && var.region() == self.region
             && self.has_operands_of(var)
-            // What a frozen function records is distinguished from what was there before.
+            // Nodes recorded by a frozen function are distinguished from earlier ones.
             && match table::is_recording() {
                 true => var.flags() & flag::RECORDED != 0,
                 false => var.flags() & (flag::RECORDED | flag::HOSTED) == 0,
@@ -104,8 +104,8 @@ impl Draft<'_> {
             && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })
     }
 
-    /// Operands of a commutative operation are equal in either order. The node keeps the order of its first recording:
-    /// an order by address would differ from one recording of a program to the next, and with it the kernel.
+    /// Operands of a commutative operation are equal in either order. The node retains the order of its first
+    /// recording: an order by address would differ between recordings of a program, and so would the kernel.
     #[inline]
     fn has_operands_of(&self, var: &Var) -> bool {
         let [a, b, _] = self.operands.map(address);
@@ -114,14 +114,14 @@ impl Draft<'_> {
         ((is(0, a) && is(1, b)) || swapped()) && var.operand_address(2) == self.third_slot()
     }
 
-    /// What the node holds in its third slot: an operand, or a position.
+    /// Returns the content of the node's third slot: an operand, or a position.
     #[inline]
     fn third_slot(&self) -> *mut Node {
         if self.position != 0 { ptr::without_provenance_mut(self.position) } else { address(self.operands[2]) }
     }
 
-    /// The node that the draft describes: an equal one that lives, or a new one.
-    // Never: the many callers are small, and what is called here is then inlined into this one function.
+    /// Returns the node that the draft describes: an equal one that lives, or a new one.
+    // Never: the many callers are small, and the functions called here are then inlined into this one function.
     #[inline(never)]
     pub(crate) fn number(self) -> Var {
         let numbered = TABLE.try_with(|table| table.try_borrow_mut().ok().map(|mut table| table.number(self)));
@@ -163,7 +163,7 @@ impl Table {
         }
     }
 
-    /// Drops the entries of dead nodes, and grows if that does not free half of the table.
+    /// Drops the entries of dead nodes, and grows the table if that does not free half of it.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
@@ -198,7 +198,7 @@ impl Table {
     }
 }
 
-/// Begins to remember what this thread makes; gives what it remembered before.
+/// Begins to track the nodes that this thread makes; returns those tracked before.
 pub(crate) fn begin_since() -> Option<Since> {
     TABLE.with_borrow_mut(|table| {
         let first = table.entries.len();
@@ -206,22 +206,22 @@ pub(crate) fn begin_since() -> Option<Since> {
     })
 }
 
-/// Stops remembering what this thread makes; gives what it remembered.
+/// Stops tracking the nodes that this thread makes; returns them.
 pub(crate) fn take_since() -> Option<Since> {
     TABLE.with_borrow_mut(|table| table.since.take())
 }
 
-/// Forgets what was made since, and continues with what was remembered before.
+/// Discards the nodes tracked since, and continues with those tracked before.
 pub(crate) fn end_since(before: Option<Since>) {
     let _ = TABLE.try_with(|table| table.borrow_mut().since = before);
 }
 
-/// Notes a node that has no entry.
+/// Registers a node that has no entry.
 pub(crate) fn note_made(var: &Var) {
     TABLE.with_borrow_mut(|table| table.since.iter_mut().for_each(|since| since.others.push(var.address())));
 }
 
-/// The nodes that live and were made since this thread began to remember; some others may be among them.
+/// Returns the living nodes made since this thread began to track; some others may be among them.
 pub(crate) fn made_since() -> Vec<Var> {
     let nodes = TABLE.try_with(|table| {
         let Ok(table) = table.try_borrow() else { return Vec::new() };
@@ -229,11 +229,11 @@ pub(crate) fn made_since() -> Vec<Var> {
         let entries = table.entries[since.first..].iter().map(|entry| entry.node);
         entries.chain(since.others.iter().copied()).collect()
     });
-    // Nodes go when the table is free again.
+    // Nodes are dropped after the table is released.
     nodes.unwrap_or_default().into_iter().filter_map(Node::revive).collect()
 }
 
-/// Whether a node was made since this thread began to remember.
+/// Returns whether a node was made since this thread began to track.
 pub(crate) fn is_made_since(var: &Var) -> bool {
     TABLE.with_borrow(|table| {
         let Some(since) = &table.since else { return false };
@@ -242,7 +242,7 @@ pub(crate) fn is_made_since(var: &Var) -> bool {
     })
 }
 
-/// Adds to the work that was recorded on this thread.
+/// Adds to the total weight recorded on this thread.
 pub(crate) fn count_work(weight: u32) {
     TABLE.with(|table| {
         let mut table = table.borrow_mut();
@@ -250,12 +250,12 @@ pub(crate) fn count_work(weight: u32) {
     });
 }
 
-/// The work that was recorded on this thread so far; it wraps.
+/// Returns the total weight recorded on this thread so far; it wraps.
 pub(crate) fn work() -> u32 {
     TABLE.with(|table| table.borrow().work)
 }
 
-/// How many nodes were recorded on this thread so far.
+/// Returns the number of nodes recorded on this thread so far.
 pub(crate) fn recorded_nodes() -> u64 {
     TABLE.try_with(|table| table.try_borrow().map_or(0, |table| table.nodes)).unwrap_or(0)
 }

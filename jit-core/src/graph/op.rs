@@ -1,17 +1,16 @@
-//! What a trace node computes.
+//! Operations of trace nodes.
 //!
-//! The operations of one lane are those of the kernel IR; what the trace adds are leaves, reductions as values, and
-//! control flow whose results are nodes of their own.
+//! The operations of one lane are those of the kernel IR. The trace adds leaves, reductions as values, and control flow
+//! whose results are separate nodes.
 
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, UnaryOp};
 
-/// The operation of a node. Operands are written in the order in which the node keeps them.
+/// The operation of a node. Operands are listed in the order in which the node stores them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
-    /// A constant, the same in every lane, that becomes part of the code. The word holds its bits.
+    /// A constant, the same in every lane, that becomes a literal in the code. The word holds its bits.
     Literal,
-    /// A value that the host knows, the same in every lane, that never becomes part of the code. The word holds its
-    /// bits.
+    /// A host value, the same in every lane, that never becomes a literal in the code. The word holds its bits.
     Scalar,
     /// Elements in memory.
     Data,
@@ -37,9 +36,9 @@ pub enum Op {
     Select,
     /// Source, index, and a mask or nothing.
     Gather,
-    /// All lanes combined into one value; or each block of lanes, of which the third operand slot holds the length.
+    /// All lanes combined into one value; or each block of lanes, whose length is in the third operand slot.
     Reduce(ReduceOp),
-    /// The state of a loop inside of the loop. The third operand slot holds its position.
+    /// The state of a loop inside the loop. The third operand slot holds its position.
     Param,
     /// A recorded loop; its parts are in the payload.
     Loop,
@@ -55,22 +54,23 @@ pub enum Op {
     SwitchResult,
     /// Values written to elements of an array; its parts are in the payload.
     Scatter,
-    /// Scatter; the third operand slot holds the position of the result, the array after it being the first.
+    /// Scatter; the third operand slot holds the position of the result. The array after the scatter is the first
+    /// result.
     ScatterResult,
-    /// Memory of the lane, each element of which has the operand's value. The third operand slot holds their number.
+    /// Per-lane local memory, each element of which has the operand's value. The third operand slot holds their number.
     Local,
-    /// Index, and the memory that is read.
+    /// Index, and the local memory that is read.
     LocalRead,
-    /// Value, index, and the memory before.
+    /// Value, index, and the previous version of the memory.
     LocalWrite,
-    /// Work that is no kernel, on operands in memory; the payload says which.
+    /// A library call on operands in memory; the payload holds the call.
     LibraryCall,
-    /// Library calls; the third operand slot holds the position of the result.
+    /// Library call; the third operand slot holds the position of the result.
     LibraryResult,
 }
 
 impl Op {
-    /// A number that distinguishes operations, for hashing.
+    /// Returns a number that distinguishes operations, for hashing.
     #[inline]
     pub(crate) const fn code(self) -> u64 {
         match self {
@@ -106,7 +106,7 @@ impl Op {
         }
     }
 
-    /// Whether the first two operands may change places, down to the last bit of the result.
+    /// Returns whether the first two operands may be exchanged, with identical results to the last bit.
     #[inline]
     pub(crate) const fn is_commutative(self) -> bool {
         match self {
@@ -117,7 +117,7 @@ impl Op {
         }
     }
 
-    /// How many operand slots hold nodes at most.
+    /// Returns the maximum number of operand slots that hold nodes.
     #[inline]
     pub(crate) const fn slots(self) -> usize {
         match self {
@@ -132,8 +132,8 @@ impl Op {
         }
     }
 
-    /// The operand slot that stays empty unless the region of the node was aborted: then it holds the value from before
-    /// the region.
+    /// Returns the operand slot that is empty unless the region of the node was aborted: then it holds the value from
+    /// before the region.
     #[inline]
     pub(crate) const fn original_slot(self) -> Option<usize> {
         match self {
@@ -143,31 +143,31 @@ impl Op {
         }
     }
 
-    /// Whether the node is one of the results of another one, its first operand.
+    /// Returns whether the node is a result of another one, its first operand.
     #[inline]
     pub(crate) const fn is_result(self) -> bool {
         matches!(self, Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::LibraryResult)
     }
 
-    /// Whether the node's word holds bits, not the address of a buffer or a payload.
+    /// Returns whether the node's word holds bits, not the address of a buffer or a payload.
     #[inline]
     pub(crate) const fn holds_bits(self) -> bool {
         matches!(self, Op::Literal | Op::Scalar)
     }
 
-    /// Whether the node's word is the address of a boxed payload.
+    /// Returns whether the node's word is the address of a boxed payload.
     #[inline]
     pub(crate) const fn holds_payload(self) -> bool {
         matches!(self, Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::LibraryCall)
     }
 
-    /// Whether the value comes into being in memory, where later kernels read it.
+    /// Returns whether the value is produced in memory, where later kernels read it.
     #[inline]
     pub(crate) const fn is_stored(self) -> bool {
         matches!(self, Op::Reduce(_) | Op::LibraryResult)
     }
 
-    /// A rough measure of the time that one lane needs: 1 is an addition.
+    /// Returns a rough cost per lane: 1 is an addition.
     #[inline]
     pub(crate) const fn weight(self) -> u32 {
         match self {

@@ -1,7 +1,8 @@
-//! What does not fit into a node: the parts of loops, branches and switches, of scatters and native calls.
+//! The parts of nodes that do not fit into their cache line: those of loops, branches and switches, of scatters and
+//! library calls.
 //!
 //! Such a node's word is the address of its payload, which is not changed while the node lives and holds one count of
-//! each node in it. What comes out of the node are results, nodes of their own that hold it.
+//! each node in it. The results of the node are separate nodes that hold it.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub(crate) enum Payload {
 }
 
 impl Payload {
-    /// Gives every node that the payload holds to a function.
+    /// Passes every node that the payload holds to a function.
     pub(crate) fn take_apart(self, mut give: impl FnMut(Var)) {
         match self {
             Payload::Loop(LoopPayload { condition, states, .. }) => {
@@ -54,7 +55,7 @@ impl Payload {
         }
     }
 
-    /// The results that something holds, if all that are held must be computed at once.
+    /// Returns the results that have owners, if all of those must be computed together.
     pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
         match self {
             Payload::Scatter(payload) => payload.results.held(),
@@ -63,21 +64,21 @@ impl Payload {
         }
     }
 
-    /// The flags that a node inherits through the payload.
+    /// Returns the flags that a node inherits through the payload.
     pub(crate) fn flags(&self) -> u8 {
         let mut flags = if matches!(self, Payload::Scatter(_)) { flag::EFFECT } else { 0 };
         self.inputs().for_each(|(_, var)| flags |= var.flags() & flag::EFFECT);
         flags
     }
 
-    /// The payload as a node's word.
+    /// Returns the payload as a node's word.
     pub(crate) fn into_word(self) -> u64 {
         Box::into_raw(Box::new(self)).expose_provenance() as u64
     }
 }
 
-/// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has
-/// a larger number.
+/// Identifies a loop's recording for as long as its values may live. A region that was opened later, on the same
+/// thread, has a larger number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct RegionId(u32);
 
@@ -87,7 +88,7 @@ impl RegionId {
     /// An array that lanes of an open region write: it can be written further, but not read.
     pub(crate) const WRITING: RegionId = RegionId(u32::MAX);
 
-    /// The region of a number.
+    /// Returns the region of a number.
     pub(crate) const fn new(id: u32) -> RegionId {
         RegionId(id)
     }
@@ -97,7 +98,7 @@ impl RegionId {
         self.0
     }
 
-    /// As nodes keep it.
+    /// Returns it in the form that nodes store.
     #[inline]
     pub(crate) const fn of(number: u32) -> RegionId {
         RegionId(number)
@@ -110,9 +111,9 @@ pub(crate) struct State {
     pub(crate) param: Var,
     /// Its value before the loop.
     pub(crate) init: Var,
-    /// Its value after the body; none where the loop does not change it, so that it is its first value throughout.
+    /// Its value after the body; `None` if the loop does not change it.
     pub(crate) next: Option<Var>,
-    /// It is an array in memory that all lanes share, and that the body writes by scatters.
+    /// Whether it is an array in memory that all lanes share, and that the body writes by scatters.
     pub(crate) is_memory: bool,
 }
 
@@ -121,18 +122,18 @@ pub(crate) struct LoopPayload {
     pub(crate) id: RegionId,
     pub(crate) condition: Var,
     pub(crate) states: Vec<State>,
-    /// What has width 1 in it is the same in all lanes.
+    /// Whether values of width 1 in it are the same in all lanes.
     pub(crate) is_uniform: bool,
-    /// The results, of a loop with state in memory.
+    /// The results of a loop with state in memory.
     pub(crate) results: Results,
-    /// It is in the condition of another loop.
+    /// Whether it is in the condition of another loop.
     pub(crate) is_in_condition: bool,
-    /// How many iterations a lane may make, if that is bounded.
+    /// The maximum number of iterations of a lane, if bounded.
     pub(crate) bound: Option<Bound>,
 }
 
-/// How many iterations a lane may make. The condition of the loop allows one more, so that afterwards those that wanted
-/// it are known by their number of iterations.
+/// The maximum number of iterations of a lane. The condition of the loop allows one more, so that lanes that exceed the
+/// bound are identified by their number of iterations afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bound {
     pub(crate) limit: u32,
@@ -152,26 +153,26 @@ pub(crate) struct SwitchPayload {
     pub(crate) index: Var,
     /// The mask under which each case was recorded: true on its lanes.
     pub(crate) masks: Vec<Var>,
-    /// Each mask is false on all lanes of the other cases and of the default.
+    /// Whether each mask is false on all lanes of the other cases and of the default.
     pub(crate) is_exclusive: bool,
     /// For each result its value in each case, and by default.
     pub(crate) results: Vec<Vec<Var>>,
-    /// What is noticed if indices are checked.
+    /// The data for a check of indices.
     pub(crate) checked: Option<CheckedCall>,
 }
 
-/// The number that a call was given, to be checked.
+/// The index of a call, to be checked.
 #[derive(Clone)]
 pub(crate) struct CheckedCall {
-    /// What is called.
+    /// The kind of target.
     pub(crate) what: &'static str,
     pub(crate) index: Var,
     pub(crate) mask: Var,
-    /// How many there are of what is called.
+    /// The number of targets.
     pub(crate) count: usize,
 }
 
-/// What a scatter does to an element.
+/// The effect of a scatter on an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
     /// Writes the value.
@@ -180,18 +181,18 @@ pub(crate) enum How {
     Reduce(ReduceOp),
     /// Changes it in one step, and returns the old value.
     Atomic(AtomicOp),
-    /// Writes the value if it is what is expected, and returns the old value.
+    /// Writes the value if the element equals the expected one, and returns the old value.
     CompareExchange,
 }
 
 impl How {
-    /// Whether the scatter returns the old value.
+    /// Returns whether the scatter returns the old value.
     pub(crate) fn returns_old_value(self) -> bool {
         matches!(self, How::Atomic(_) | How::CompareExchange)
     }
 }
 
-/// The results of a node that has several, to find those that are held.
+/// The results of a node with several, to find those that have owners.
 #[derive(Default)]
 pub(crate) struct Results(Mutex<SmallVec<[Weak; 2]>>);
 
@@ -201,7 +202,7 @@ impl Results {
         self.0.lock().push(var.downgrade());
     }
 
-    /// Those that something holds and that exist outside of regions, in the order in which they were made.
+    /// Returns the results that have owners and exist outside regions, in the order in which they were made.
     pub(crate) fn held(&self) -> SmallVec<[Var; 2]> {
         let results = self.0.lock();
         results.iter().filter_map(Weak::upgrade).filter(|var| var.region() == RegionId::NONE).collect()
@@ -217,13 +218,13 @@ pub(crate) struct ScatterPayload {
     pub(crate) value: Var,
     pub(crate) expected: Option<Var>,
     pub(crate) mask: Option<Var>,
-    /// It writes other elements than the scatter that made the target does.
+    /// Whether it writes other elements than the scatter that made the target.
     pub(crate) is_disjoint: bool,
-    /// It is in the condition of a loop.
+    /// Whether it is in the condition of a loop.
     pub(crate) is_in_condition: bool,
-    /// It writes to an array of a report.
+    /// Whether it writes to an array of a report.
     pub(crate) is_report: bool,
-    /// What it reports of an assertion.
+    /// The part of an assertion that it reports.
     pub(crate) part: Option<(Arc<Assertion>, Part)>,
     pub(crate) results: Results,
 }
@@ -231,16 +232,16 @@ pub(crate) struct ScatterPayload {
 /// The reports of an assertion that fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
-    /// The lowest of them.
+    /// The lowest failing lane.
     Lowest,
-    /// Their values.
+    /// The values of failing lanes.
     Records,
 }
 
 /// A library call.
 pub(crate) struct LibraryCallPayload {
     pub(crate) call: Call,
-    /// The sizes in the call, as [`Call::with_sizes`] takes them.
+    /// The sizes in the call, in the form that [`Call::with_sizes`] takes.
     pub(crate) sizes: Sizes,
     /// Types and widths of the results.
     pub(crate) results: SmallVec<[(Type, Size); 2]>,
@@ -249,7 +250,7 @@ pub(crate) struct LibraryCallPayload {
 /// Sizes in a call.
 pub(crate) type Sizes = SmallVec<[Size; 4]>;
 
-/// The node of a loop, branch or scatter, which only its results refer to.
+/// Creates the node of a loop, branch or scatter, which only its results refer to.
 pub(crate) fn control_node(
     op: Op,
     width: Extent,
@@ -270,7 +271,7 @@ pub(crate) fn control_node(
     })
 }
 
-/// One result of a loop, branch or scatter.
+/// Creates one result of a loop, branch or scatter.
 pub(crate) fn result(
     op: Op,
     control: &Var,

@@ -1,10 +1,10 @@
-//! Memory of nodes: chunks that are never given back, and lists of free nodes for each thread.
+//! Memory of nodes: chunks that are never freed, and free lists per thread.
 //!
-//! A node's memory always holds a node, dead or alive (it is *type-stable*), so that anybody may try to revive an
-//! address that was once a node's: the count says whether a node is alive there. That is what makes weak references and
-//! the numbering of expressions cheap. A thread allocates from its own list and frees to its own list, whoever
-//! allocated. Lists that grow beyond a batch are handed to a process-wide store, so nodes that one thread makes and
-//! another one drops come back.
+//! A node's memory always holds a node, dead or alive (it is *type-stable*), so any code may try to upgrade an address
+//! that was once a node's: the count shows whether a node is alive there. This makes weak references and value
+//! numbering cheap. A thread allocates from its own list and frees to its own list, whichever thread allocated the
+//! node. Lists that grow beyond a batch are moved to a process-wide store, so nodes that one thread makes and another
+//! one drops are recycled.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -71,7 +71,7 @@ impl Pool {
         self.take()
     }
 
-    /// Takes back a dead node.
+    /// Takes a dead node back.
     #[inline]
     fn give(&self, node: NonNull<Node>) {
         if self.len.get() == BATCH {
@@ -124,13 +124,13 @@ impl Store {
     }
 }
 
-/// Takes a dead node to make a live one of it.
+/// Takes a dead node, to be made live.
 #[inline]
 pub(crate) fn take() -> NonNull<Node> {
     POOL.try_with(Pool::take).unwrap_or_else(|_| take_late())
 }
 
-/// A node for a thread that is being torn down, whose own list is gone.
+/// Returns a node for a thread that is being torn down, whose own list is gone.
 #[cold]
 fn take_late() -> NonNull<Node> {
     let mut store = STORE.lock();
@@ -143,7 +143,7 @@ fn take_late() -> NonNull<Node> {
     node
 }
 
-/// Where freed nodes go.
+/// The destination of freed nodes.
 pub(crate) enum Home<'a> {
     /// The calling thread's list.
     Thread(&'a Pool),
@@ -152,7 +152,7 @@ pub(crate) enum Home<'a> {
 }
 
 impl Home<'_> {
-    /// Takes back a dead node.
+    /// Takes a dead node back.
     #[inline]
     pub(crate) fn give(&self, node: NonNull<Node>) {
         match self {
@@ -166,7 +166,7 @@ impl Home<'_> {
     }
 }
 
-/// Calls a function with the place to which this thread frees nodes.
+/// Calls a function with the destination to which this thread frees nodes.
 #[inline]
 pub(crate) fn with_home(free: impl Fn(Home<'_>)) {
     if POOL.try_with(|pool| free(Home::Thread(pool))).is_err() {
@@ -174,7 +174,7 @@ pub(crate) fn with_home(free: impl Fn(Home<'_>)) {
     }
 }
 
-/// Calls a function with every node of the process, dead ones too, and its number.
+/// Calls a function with every node of the process, including dead ones, and its number.
 pub(crate) fn for_each(mut visit: impl FnMut(usize, NonNull<Node>)) {
     let chunks = STORE.lock().chunks.clone();
     for (chunk_index, chunk) in chunks.into_iter().enumerate() {

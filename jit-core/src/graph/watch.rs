@@ -1,23 +1,23 @@
-//! Who sees new nodes: recordings of frozen functions, which know of the graph while the graph knows nothing of them.
+//! Notification of new nodes, for recordings of frozen functions. The graph does not depend on them.
 //!
-//! There is one watcher for the process, in place before anything is watched: nodes are seen that are made while their
-//! thread records, and those that use what a host call may hold.
+//! There is one watcher for the process, installed before anything is watched. It sees nodes that are made while their
+//! thread records, and nodes that use one that a host call may hold.
 
 use std::sync::OnceLock;
 
 use super::node::Var;
 
-/// What is called for new nodes.
+/// The functions called for new nodes.
 pub(crate) struct Watch {
     /// A node was made while this thread records.
     pub(crate) recorded: fn(&Var),
-    /// A node has operands of which one may be held by a host call, or was held by one.
+    /// A node has an operand that a host call may hold, or held.
     pub(crate) used: fn(&Var),
 }
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
 
-/// Begins to watch, if nobody does yet.
+/// Installs a watcher, if there is none yet.
 pub(crate) fn begin(watch: Watch) {
     let _ = WATCH.set(watch);
 }

@@ -1,9 +1,8 @@
-//! What is checked when the kernel runs: indices and assertions, which `JIT_DEBUG` adds to kernels, and bounds of
-//! iterations.
+//! Run-time checks of kernels: indices and assertions, which `JIT_DEBUG` adds, and bounds of iterations.
 //!
-//! Before each gather and scatter the kernel compares the index with the width of the array. Lanes that are out of
-//! range are masked off, and the lowest of them is noted, with its index, in a buffer that the launch reads in the end.
-//! So a wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
+//! Before each gather and scatter the kernel compares the index with the width of the array. Out-of-range lanes are
+//! masked off, and the lowest of them is stored, with its index, in a buffer that the launch reads at the end. So a
+//! wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -19,11 +18,11 @@ use crate::capture::launches;
 use crate::graph::payload::Part;
 use crate::trace::record;
 
-/// What a kernel checks.
+/// The checks of a kernel.
 pub(super) struct Checker {
-    /// Indices are checked, too.
+    /// Whether indices are checked, too.
     is_debug: bool,
-    /// The parameter for the notes, and its position among the arguments.
+    /// The parameter for the check buffer, and its position among the arguments.
     report: Option<(ParamId, usize)>,
     accesses: Vec<CheckedAccess>,
     /// Assertions, and the positions of the arguments that take their reports.
@@ -31,22 +30,22 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// A checker, if anything is to be checked.
+    /// Returns a checker, if checks are enabled.
     pub(super) fn wanted() -> Option<Checker> {
         config::is_debug_on().then(|| Checker { is_debug: true, ..Checker::of_iterations() })
     }
 
-    /// A checker of bounds of iterations alone.
+    /// Returns a checker only of bounds of iterations.
     pub(super) fn of_iterations() -> Checker {
         Checker { is_debug: false, report: None, accesses: Vec::new(), assertions: Vec::new() }
     }
 
-    /// Whether indices are checked.
+    /// Returns whether indices are checked.
     pub(super) fn checks_indices(&self) -> bool {
         self.is_debug
     }
 
-    /// Notes that a parameter takes the reports of an assertion.
+    /// Registers the parameter that takes the reports of an assertion.
     pub(super) fn note_report(&mut self, (assertion, part): &(Arc<Assertion>, Part), param: ParamId) {
         let known = self.assertions.iter().position(|(known, _)| Arc::ptr_eq(known, assertion));
         let known = known.unwrap_or_else(|| {
@@ -56,7 +55,7 @@ impl Checker {
         self.assertions[known].1[usize::from(*part == Part::Records)] = Some(param.0 as usize);
     }
 
-    /// The lanes whose index is in range, of those where the mask holds; the others are noted.
+    /// Returns the lanes whose index is in range, among those where the mask holds; reports the others.
     pub(super) fn in_range(
         &mut self,
         builder: &mut Builder,
@@ -84,7 +83,7 @@ impl Checker {
         and(builder, is_inside)
     }
 
-    /// Notes lanes that have begun more iterations than a loop allows.
+    /// Reports lanes that have begun more iterations than a loop allows.
     pub(super) fn iterations(
         &mut self,
         builder: &mut Builder,
@@ -107,7 +106,7 @@ impl Checker {
         self.note(builder, report, access, note, is_more);
     }
 
-    /// Has lanes combine their note with those of the same access.
+    /// Makes lanes combine their report with those of the same access.
     fn note(&mut self, builder: &mut Builder, report: ParamId, access: CheckedAccess, note: Value, lanes: Value) {
         let slot = builder.constant(Type::U32, self.accesses.len() as u64);
         builder.scatter(Some(ReduceOp::Min), report, slot, note, Some(lanes));
@@ -116,14 +115,14 @@ impl Checker {
 
     fn report(&mut self, builder: &mut Builder, arguments: &mut Vec<Argument>) -> ParamId {
         let (report, _) = *self.report.get_or_insert_with(|| {
-            // The buffer takes this place when it is known how long it must be.
+            // The buffer replaces this argument once its length is known.
             arguments.push(Argument::Scalar(0));
             (builder.buffer(Type::U64, Access::ReadWrite), arguments.len() - 1)
         });
         report
     }
 
-    /// Puts the buffer for the notes among the arguments.
+    /// Puts the check buffer among the arguments.
     pub(super) fn finish(self, arguments: &mut [Argument]) -> Result<Option<Checks>, Error> {
         let Checker { report, accesses, assertions, .. } = self;
         if let Some((_, report)) = report {
@@ -135,7 +134,7 @@ impl Checker {
     }
 }
 
-/// Memory for notes, of which there are none. In a recording each replay makes it anew.
+/// Returns an empty check buffer. In a recording each replay makes a new one.
 fn blank(notes: usize) -> Result<Arc<Buffer>, Error> {
     if launches::is_recording() {
         let nothing = record::literal(Type::U64, u64::MAX, notes);
@@ -148,7 +147,7 @@ fn checked((assertion, [lowest, records]): (Arc<Assertion>, [Option<usize>; 2]))
     Some(CheckedAssertion { assertion, lowest, records: records? })
 }
 
-/// What a lane notes, see [`CheckedAccess::note`].
+/// Returns the report of a lane, see [`CheckedAccess::note`].
 fn note(builder: &mut Builder, lane: Value, index: Value, is_signed: bool) -> Value {
     let shown = if is_signed {
         let [min, max] = [i32::MIN, i32::MAX].map(|limit| builder.constant(Type::I64, i64::from(limit) as u64));

@@ -1,4 +1,4 @@
-//! The graph for people to read: as a list, and as a drawing for Graphviz.
+//! The graph in readable form: as a list, and as a drawing for Graphviz.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::state_name;
 use crate::graph::payload::Payload;
 use crate::graph::{Op, Var, edges};
 
-/// The entries of a graph, and which kernels they fall into.
+/// Lists the entries of a graph, with the kernels that they belong to.
 pub(super) fn list(graph: &Graph<'_>, groups: &[Group]) -> String {
     let mut text = String::new();
     for (number, entry) in graph.entries.iter().enumerate() {
@@ -46,14 +46,14 @@ fn value(var: &Var, bits: u64) -> String {
     }
 }
 
-/// The graph behind some values, in the language of Graphviz (`dot -Tsvg`). Evaluates nothing.
+/// Returns the graph of some values, in the language of Graphviz (`dot -Tsvg`). Evaluates nothing.
 pub(crate) fn draw(wanted: &[&Var]) -> String {
     let edges = edges::read();
     let mut text = String::from("digraph trace {\n  node [shape=box, fontname=monospace];\n");
     let held = Held::search(&edges, wanted);
     match Graph::of(&edges, wanted, &held, None) {
         Ok(mut graph) => {
-            // A graph that cannot be evaluated is drawn as well.
+            // A graph that cannot be evaluated can still be drawn.
             let _ = groups(&mut graph);
             (0..graph.entries.len() as u32).for_each(|number| draw_entry(&graph, number, &mut text));
         }

@@ -1,14 +1,14 @@
-//! Scatters: which memory they write, and which of their results must be computed with them.
+//! Scatters: the memory that they write, and the results that must be computed with them.
 //!
-//! A scatter writes the memory of the array that it changes, in place, if nothing else holds that array. Otherwise, and
-//! if the array is not in memory yet, an earlier kernel writes a copy. Scatters one after another are kernels one after
-//! another, but for those that combine by the same operation over the same lanes, whose order does not matter.
+//! A scatter writes in place to the memory of the array that it changes, if that array has no other owner. Otherwise,
+//! and if the array is not in memory yet, an earlier kernel writes a copy. Consecutive scatters are consecutive
+//! kernels, except for those that combine by the same operation over the same lanes, whose order does not matter.
 //!
-//! A loop that scatters writes memory for each of its states that lies there; inside of it, scatters to one state write
-//! the same memory, in the order of the lane.
+//! A loop that scatters writes memory for each of its states in memory; inside it, scatters to one state write the same
+//! memory, in the order of the lane.
 //!
-//! A kernel that has written in place cannot be run again. So whatever is held of a scatter's results, or of such a
-//! loop's, is computed with it. A result of lanes is used by the same kernel, or read from memory by later ones.
+//! A kernel that has written in place cannot run again. So all owned results of such a scatter or loop are computed
+//! with it. A per-lane result is used by the same kernel, or read from memory by later ones.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -28,7 +28,7 @@ use crate::trace::scatter::ARRAY;
 pub(super) struct Effect<'e> {
     pub(super) payload: &'e ScatterPayload,
     pub(super) memory: u32,
-    /// The scatter's array before, if it is written by the same kernel.
+    /// The array before the scatter, if the same kernel writes it.
     previous: u32,
     pub(super) index: u32,
     pub(super) value: u32,
@@ -37,25 +37,25 @@ pub(super) struct Effect<'e> {
 }
 
 impl Effect<'_> {
-    /// The entries that the scatter uses as values of the lane or must come after.
+    /// Returns the entries that the scatter uses as per-lane values or must follow.
     pub(super) fn used(&self) -> impl Iterator<Item = u32> {
         [self.previous, self.index, self.value, self.expected, self.mask].into_iter().filter(|&entry| entry != NONE)
     }
 
-    /// The scatter's array before, if it is written by the same kernel.
+    /// Returns the array before the scatter, if the same kernel writes it.
     pub(super) fn before(&self) -> Option<u32> {
         Some(self.previous).filter(|&entry| entry != NONE)
     }
 }
 
-/// Memory that kernels write in place: where it comes from.
+/// The origin of memory that kernels write in place.
 #[derive(Clone, Copy)]
 pub(super) enum Memory {
-    /// The elements of an evaluated array that nothing else holds, by its entry.
+    /// The storage of an evaluated array without another owner, by its entry.
     Taken(u32),
     /// A copy that a kernel of this evaluation writes, by its entry.
     Copied(u32),
-    /// Of a loop's state, the memory of its initial value; unknown until the loop is complete.
+    /// For a loop's state, the memory of its initial value; unknown until the loop is complete.
     Same(u32),
 }
 
@@ -65,13 +65,13 @@ pub(super) struct Shared {
     /// Its position in the payload.
     pub(super) position: usize,
     pub(super) memory: u32,
-    /// The initial value, if it is written in the same kernel.
+    /// The initial value, if the same kernel writes it.
     pub(super) previous: u32,
-    /// After the body.
+    /// The value after the body.
     pub(super) next: u32,
 }
 
-/// Held while a graph with something that can be run once only is evaluated.
+/// Held while a graph with nodes that can run only once is evaluated.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Calls a function while no other thread is in this one.
@@ -80,7 +80,7 @@ pub(super) fn alone<R>(evaluate: impl FnOnce() -> R) -> R {
     evaluate()
 }
 
-/// Results that must be computed together with what is wanted, kept alive meanwhile.
+/// Results that must be computed together with the wanted values, kept alive until then.
 #[derive(Default)]
 pub(super) struct Held {
     vars: Vec<Var>,
@@ -88,7 +88,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Searches the graph behind some nodes for whatever can be run once only, and takes hold of all results of that.
+    /// Searches the graph of some nodes for nodes that can run only once, and acquires all their results.
     pub(super) fn search<'e>(edges: &'e Edges, wanted: &[&'e Var]) -> Held {
         let mut held = Held::default();
         let mut seen = FxHashSet::default();
@@ -120,14 +120,14 @@ impl Held {
         self.vars.iter()
     }
 
-    /// Whether nobody but one node holds an array, which may then be overwritten.
+    /// Returns whether only one node owns an array, which may then be overwritten.
     fn is_sole(&self, var: &Var) -> bool {
         var.count() == 1 + u32::from(self.addresses.contains(&var.address().addr().get()))
     }
 }
 
 impl<'e> Walk<'e> {
-    /// Makes the entry of a scatter whose operands have theirs.
+    /// Makes the entry of a scatter whose operands have entries.
     pub(super) fn finish_scatter(&mut self, var: &'e Var) -> u32 {
         let Some(Payload::Scatter(payload)) = var.payload() else { return NONE };
         let [index, value] = [&payload.index, &payload.value].map(|operand| self.number(operand));
@@ -146,8 +146,8 @@ impl<'e> Walk<'e> {
         self.push(var, [NONE; 3], stage, var.region(), effect)
     }
 
-    /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same
-    /// operation, or write different elements, over as many lanes.
+    /// Returns the stage of the kernel that writes an array, if a scatter may join it: both combine by the same
+    /// operation, or write different elements, over the same number of lanes.
     fn joined(&self, target: u32, memory: u32, payload: &ScatterPayload, lanes: Extent) -> Option<u32> {
         let entry = &self.graph.entries[target as usize];
         if entry.op != Op::ScatterResult || entry.is_evaluated || entry.memory != memory {
@@ -159,7 +159,7 @@ impl<'e> Walk<'e> {
         (is_any_order && before == payload.how && scatter.var.extent() == lanes).then_some(entry.stage)
     }
 
-    /// Where an array is overwritten.
+    /// Returns the memory of an array that is overwritten.
     fn place_of(&mut self, array: &'e Var) -> Place {
         let number = self.number(array);
         let entry = self.graph.entries[number as usize];
@@ -204,23 +204,23 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// Notes of a result of what runs once that it is an array in memory, or of which kernels can use it.
+    /// Marks the result of a node that runs only once: as an array in memory, or with the kernels that can use it.
     fn mark_result(&mut self, number: u32, memory: u32) {
         let entry = &mut self.graph.entries[number as usize];
         entry.memory = memory;
         let is_outside = entry.region == RegionId::NONE;
         entry.is_root = is_outside && memory != NONE;
-        // A value of width 1 is used by kernels of any width, which would all run what it comes from.
+        // Kernels of any width use a value of width 1; each of them would run the node that it comes from.
         entry.is_later = is_outside && (memory != NONE || entry.var.lanes() == 1);
     }
 
-    /// Gives the parameter of a state that is in memory its memory.
+    /// Assigns memory to the parameter of a state in memory.
     pub(super) fn mark_param(&mut self, number: u32) {
         let memory = self.add_memory(Memory::Same(NONE));
         self.graph.entries[number as usize].memory = memory;
     }
 
-    /// The states of a loop that are in memory, and the first stage in which the loop can write there.
+    /// Returns the states of a loop that are in memory, and the first stage in which the loop can write to them.
     pub(super) fn shared_of(&mut self, var: &'e Var, payload: &'e LoopPayload) -> (Vec<Shared>, u32) {
         let mut ready = 0;
         let mut shared = Vec::new();
@@ -239,10 +239,10 @@ impl<'e> Walk<'e> {
     }
 }
 
-/// Where an array is overwritten.
+/// The memory of an array that is overwritten.
 struct Place {
     memory: u32,
-    /// The first stage in which it can be.
+    /// The first stage in which it can be overwritten.
     ready: u32,
     /// The entry of the array, if the same kernel has written it.
     previous: u32,
@@ -250,7 +250,6 @@ struct Place {
 
 /// Takes the lock, for a fork.
 pub(super) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
-    // It may be held for as long as kernels are compiled, and protects nothing but an order: a fork does not wait for
-    // it.
+    // It may be held while kernels are compiled, and protects only an order: a fork does not wait for it.
     fork::renew_mutex(held, &ALONE);
 }

@@ -1,4 +1,4 @@
-//! Why something is evaluated, and what it brings along: a message for people.
+//! Explanations of evaluations, in readable form.
 
 use std::fmt::Write;
 use std::panic::Location;
@@ -7,7 +7,7 @@ use super::group::Group;
 use super::order::Graph;
 use crate::graph::{Op, Var};
 
-/// What an evaluation computes, who asked for it, and what else is written to memory for it.
+/// Describes the values of an evaluation, its cause, and the other values that are written to memory for it.
 pub(super) fn evaluation(
     graph: &Graph<'_>,
     groups: &[Group],
@@ -32,7 +32,7 @@ fn describe(var: &Var) -> String {
     format!("{}[{}]{label} of {}:{}", var.ty(), var.lanes(), var.site().file(), var.site().line())
 }
 
-/// Why a value that nobody asked for is written to memory.
+/// Returns why a value that was not requested is written to memory.
 fn reason(graph: &Graph<'_>, root: u32) -> &'static str {
     let entry = &graph.entries[root as usize];
     let is_source = |other: &super::order::Entry<'_>| other.op == Op::Gather && other.operands[0] == root;

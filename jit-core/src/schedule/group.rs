@@ -1,12 +1,12 @@
-//! Cutting the graph into kernels.
+//! Partitioning the graph into kernels.
 //!
-//! What is written to memory is grouped by stage, by the number of lanes and by the blocks of lanes that are reduced;
-//! each group is one kernel, which computes what it needs from memory, so what several kernels need is computed by each
-//! of them. What would cost much to compute again is written by the first kernel that has it and read by the later
-//! ones.
+//! Values that are written to memory are grouped by stage, by the number of lanes and by the blocks of lanes that are
+//! reduced. Each group is one kernel, which recomputes everything that it needs and that is not in memory; so several
+//! kernels may compute the same value. A value that is expensive to recompute is written by the first kernel that has
+//! it and read by the later ones.
 //!
-//! What writes in place runs in one kernel alone: others that compute a loop again, for the per-lane local memory in
-//! its state, do it without the states that it writes.
+//! A write in place runs in one kernel only. Other kernels may recompute such a loop for the per-lane local memory in
+//! its state, without the states that it writes.
 
 use jit_runtime::{Error, ErrorKind};
 use rustc_hash::FxHashSet;
@@ -18,15 +18,15 @@ use crate::graph::op::Op;
 use crate::size::extent::Extent;
 use crate::trace::local;
 
-/// From this work on, a value that a later kernel needs too is written to memory: the time that writing and
-/// reading take on a machine with little memory bandwidth.
+/// From this cost on, a value that a later kernel also needs is written to memory: the time that writing and reading
+/// take on a machine with little memory bandwidth.
 const EXPENSIVE: u32 = 32;
 
 /// One kernel.
 pub(super) struct Group {
     pub(super) stage: u32,
     pub(super) lanes: Extent,
-    /// The kernel copies arrays, all elements of them, also where only some lanes are computed.
+    /// Whether the kernel copies entire arrays, even if only some lanes are computed.
     pub(super) is_copying: bool,
     /// The lanes that are reduced together, if any are: 0 for all.
     reduced: Option<usize>,
@@ -34,15 +34,15 @@ pub(super) struct Group {
     pub(super) roots: Vec<u32>,
     /// The entries that it computes or reads, operands first.
     pub(super) order: Vec<u32>,
-    /// The loops and scatters whose writes in place are its own, if not all that it contains are.
+    /// The loops and scatters whose writes in place belong to this kernel, unless all do.
     writers: Option<FxHashSet<u32>>,
 }
 
-/// The kernels of a graph, in the order in which they run.
+/// Returns the kernels of a graph, in execution order.
 ///
 /// # Errors
 ///
-/// When a later kernel would have to compute the per-lane local memory again, and with it what scatters gave.
+/// When a later kernel would have to recompute per-lane local memory, and with it the results of scatters.
 pub(super) fn groups(graph: &mut Graph<'_>) -> Result<Vec<Group>, Error> {
     let (mut groups, has_empty) = by_stage_and_lanes(graph);
     if let ([only], true) = (&mut groups[..], graph.natives.is_empty() && !has_empty) {
@@ -62,7 +62,7 @@ pub(super) fn groups(graph: &mut Graph<'_>) -> Result<Vec<Group>, Error> {
     Ok(groups)
 }
 
-/// The loops and scatters that write the arrays among some roots.
+/// Returns the loops and scatters that write the arrays among some roots.
 fn writers(graph: &Graph<'_>, roots: &[u32]) -> FxHashSet<u32> {
     let mut writers = FxHashSet::default();
     let mut arrays: Vec<u32> = roots.to_vec();
@@ -82,7 +82,7 @@ fn writers(graph: &Graph<'_>, roots: &[u32]) -> FxHashSet<u32> {
     writers
 }
 
-/// Refuses scatters that several kernels would run.
+/// Rejects scatters that several kernels would run.
 fn check_scatters(graph: &Graph<'_>, groups: &[Group]) -> Result<(), Error> {
     if graph.effects.is_empty() {
         return Ok(());
@@ -103,35 +103,35 @@ fn check_scatters(graph: &Graph<'_>, groups: &[Group]) -> Result<(), Error> {
 }
 
 impl Group {
-    /// Whether the kernel runs on some of its lanes.
+    /// Returns whether the kernel runs on some of its lanes.
     pub(super) fn is_selected(&self, selection: &Selection) -> bool {
         self.lanes.lanes as usize == selection.width && !self.is_copying
     }
 
-    /// The blocks of lanes that the kernel reduces.
+    /// Returns the blocks of lanes that the kernel reduces.
     pub(super) fn reduce_block(&self) -> Option<Extent> {
         self.reduced.filter(|&block| block != 0).map(Extent::from_position)
     }
 
-    /// Whether the writes in place of a loop or scatter are the kernel's.
+    /// Returns whether the writes in place of a loop or scatter belong to the kernel.
     fn writes(&self, number: u32) -> bool {
         self.writers.as_ref().is_none_or(|writers| writers.contains(&number))
     }
 
-    /// The states in memory of a loop, as far as the kernel writes them.
+    /// Returns the states in memory of a loop that the kernel writes.
     pub(super) fn shared<'g>(&self, graph: &'g Graph<'_>, number: u32) -> &'g [Shared] {
         let control = graph.entries[number as usize].control as usize;
         if self.writes(number) { &graph.controls[control].shared } else { &[] }
     }
 
-    /// Whether a root may be written by the same launch as the others.
+    /// Returns whether a root may be written by the same launch as the others.
     fn takes(&self, stage: u32, lanes: Extent, reduced: Option<usize>, is_copying: bool) -> bool {
         let is_one_division = self.reduced.is_none() || reduced.is_none() || self.reduced == reduced;
         self.stage == stage && self.lanes == lanes && is_one_division && self.is_copying == is_copying
     }
 }
 
-/// The roots of each kernel; and whether there are some of no lanes, which no kernel computes.
+/// Returns the roots of each kernel, and whether there are roots without lanes, which no kernel computes.
 fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
     let entries = &graph.entries;
     let mut groups: Vec<Group> = Vec::with_capacity(2);
@@ -161,7 +161,7 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
     (groups, has_empty)
 }
 
-/// Finds what each of several kernels computes.
+/// Finds the entries of each of several kernels.
 struct Cut<'a, 'e> {
     graph: &'a Graph<'e>,
     /// For each entry that is written, the stage after which it can be read.
@@ -230,7 +230,7 @@ impl<'a, 'e> Cut<'a, 'e> {
         self.graph.entries[number as usize].is_evaluated || (written != NONE && written < stage)
     }
 
-    /// Whether an earlier kernel should write a value that it computes anyway.
+    /// Returns whether an earlier kernel should write a value that it computes anyway.
     fn is_worth_writing(&self, writer: &Group, stage: u32, number: u32) -> bool {
         let entry = &self.graph.entries[number as usize];
         let is_value = entry.region.get() == 0
@@ -239,7 +239,7 @@ impl<'a, 'e> Cut<'a, 'e> {
         is_value && writer.stage < stage && writer.lanes == entry.var.extent() && self.is_expensive(number)
     }
 
-    /// Whether the work behind a value, of which every part is counted once, is more than writing and reading it.
+    /// Returns whether the total cost of a value, counting shared parts once, exceeds that of writing and reading it.
     fn is_expensive(&self, number: u32) -> bool {
         let mut work = 0;
         let mut seen = vec![number];
@@ -262,13 +262,13 @@ impl<'a, 'e> Cut<'a, 'e> {
     }
 }
 
-/// What an entry uses as values of the lane: all but the source of a gather.
+/// Returns the per-lane operands of an entry: all but the source of a gather.
 pub(super) fn lane_operands(graph: &Graph<'_>, number: u32) -> impl DoubleEndedIterator<Item = u32> + use<> {
     let skipped = usize::from(graph.entries[number as usize].op == Op::Gather);
     uses(graph, number).into_iter().skip(skipped)
 }
 
-/// Whether a kernel reads the value of an entry from memory, or knows it.
+/// Returns whether a kernel reads the value of an entry from memory, or knows it.
 pub(super) fn is_leaf(graph: &Graph<'_>, group: &Group, number: u32) -> bool {
     let entry = &graph.entries[number as usize];
     entry.is_evaluated || (entry.is_root && entry.stage < group.stage)

@@ -1,8 +1,8 @@
-//! Which state of loops, and which results of branches, anything that is wanted depends on.
+//! Liveness: the states of loops, and results of branches, that the wanted values depend on.
 //!
-//! A loop's state may only serve itself, or another state that nobody asks for. So the graph is first searched for
-//! what is reached; reaching a result, or the parameter of a state, makes its initial and next value reached. Graphs
-//! without loops and branches skip this.
+//! A loop's state may be used only by itself, or by another dead state. So the graph is first searched for reachable
+//! values. Reaching a result, or the parameter of a state, makes its initial and next value reachable. Graphs without
+//! loops and branches skip this.
 
 use std::ptr::NonNull;
 
@@ -15,17 +15,17 @@ use crate::graph::node::{Node, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::Payload;
 
-/// What the search found.
+/// The result of the search.
 #[derive(Default)]
 pub(super) struct Live<'e> {
-    /// For each loop and branch, the positions of state and results that are reached.
+    /// For each loop and branch, the positions of reachable state and results.
     positions: FxHashMap<NonNull<Node>, Vec<bool>>,
-    /// For each parameter of a loop that was reached, the loop.
+    /// For each reachable parameter of a loop, the loop.
     loops: FxHashMap<NonNull<Node>, &'e Var>,
 }
 
 impl<'e> Live<'e> {
-    /// Searches the graph behind some nodes.
+    /// Searches the graph of some nodes.
     pub(super) fn search(edges: &'e Edges, wanted: &[&'e Var]) -> Live<'e> {
         if wanted.iter().all(|var| var.flags() & flag::CONTROL == 0) {
             return Live::default();
@@ -38,12 +38,12 @@ impl<'e> Live<'e> {
         search.live
     }
 
-    /// Whether a state or result of a loop or branch is reached.
+    /// Returns whether a state or result of a loop or branch is reachable.
     pub(super) fn is_live(&self, control: &Var, position: usize) -> bool {
         self.positions.get(&control.address()).is_some_and(|live| live[position])
     }
 
-    /// The loop of a parameter.
+    /// Returns the loop of a parameter.
     pub(super) fn loop_of(&self, param: &Var) -> Option<&'e Var> {
         self.loops.get(&param.address()).copied()
     }
@@ -64,7 +64,7 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// What depends on a loop's parameters must be searched for them.
+    /// Returns whether a node depends on a loop's parameters, so that it must be searched for them.
     fn is_inside(&self, var: &Var) -> bool {
         var.region() != crate::graph::payload::RegionId::NONE
     }
@@ -107,7 +107,7 @@ impl<'e> Search<'e> {
             }
         }
         self.live.positions.insert(control.address(), vec![false; payload.positions()]);
-        // What lanes choose and check by belongs to no position and is first.
+        // Conditions and checks belong to no position and come first.
         let shared = (0..).map_while(|number| payload.input(number)).take_while(|input| input.position.is_none());
         let chosen = shared.filter(|input| matches!(input.role, Role::Choice | Role::Check));
         chosen.filter_map(|input| input.var).for_each(|var| self.reach(var));

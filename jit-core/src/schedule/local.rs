@@ -1,11 +1,12 @@
-//! Memory of a lane's own: which versions of it share a place.
+//! Allocation of per-lane local memory: which of its versions share storage.
 //!
-//! A write changes its memory in place if nothing reads the version before it any more. Reads that could be before the
-//! write are put there. Where that is impossible, or the write is in a loop that the version before it is older than,
-//! it changes a copy. A loop has one place for each memory in its state, to which every iteration brings what it makes.
+//! A write changes its memory in place if nothing reads the previous version afterwards. Reads that can run before the
+//! write are placed there. If that is impossible, or if the write is in a loop and the previous version is from outside
+//! it, the write changes a copy. A loop has one storage for each memory in its state, and every iteration copies its
+//! result there.
 //!
-//! Versions are no values of the kernel: an entry has a place, and the order of the instructions says which version is
-//! in it.
+//! Versions are not values of the kernel: an entry has a storage, and the order of the instructions determines which
+//! version it holds.
 
 use jit_runtime::ir::{LocalId, Value};
 use jit_runtime::launch::{AccessKind, CheckedAccess};
@@ -21,16 +22,16 @@ use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
 use crate::trace::local::{self, INDEX, PREVIOUS, VALUE, VERSION};
 
-/// The memories of a kernel.
+/// The local memories of a kernel.
 #[derive(Default)]
 pub(super) struct Locals {
-    /// Where each version is.
+    /// The storage of each version.
     places: FxHashMap<u32, LocalId>,
-    /// The place of each state, by its loop and its position there.
+    /// The storage of each state, by its loop and its position there.
     states: FxHashMap<(u32, usize), LocalId>,
-    /// How many entries that are still to be emitted need each version.
+    /// The number of entries still to be emitted that need each version.
     uses: FxHashMap<u32, u32>,
-    /// Those among them that read an element.
+    /// The entries among them that read an element.
     readers: FxHashMap<u32, Vec<u32>>,
     /// The block of each entry, of a kernel with control flow.
     blocks: Vec<u32>,
@@ -83,7 +84,7 @@ impl Locals {
         *self.uses.entry(version).or_default() += 1;
     }
 
-    /// Notes that an entry that needs a version is emitted.
+    /// Marks an entry that needs a version as emitted.
     fn done(&mut self, version: u32) {
         if let Some(uses) = self.uses.get_mut(&version) {
             *uses = uses.saturating_sub(1);
@@ -91,7 +92,8 @@ impl Locals {
     }
 }
 
-/// The version that an entry represents: the parameter of a state that its loop does not change is the initial one.
+/// Returns the version that an entry represents: the parameter of a state that its loop does not change is the initial
+/// one.
 fn origin(graph: &Graph<'_>, mut version: u32) -> u32 {
     while let Op::Param = graph.entries[version as usize].op {
         match graph.entries[version as usize].operands[0] {
@@ -102,7 +104,7 @@ fn origin(graph: &Graph<'_>, mut version: u32) -> u32 {
     version
 }
 
-/// What an evaluation of per-lane local memory is given.
+/// Returns the error for an evaluation of per-lane local memory.
 pub(super) fn no_array(memory: &Var) -> Error {
     let text = format!("a `Local` of {} exists inside of a kernel only, for each lane", memory.ty());
     Error::new(ErrorKind::NotEvaluated, text)
@@ -122,7 +124,7 @@ impl Emitter<'_, '_> {
                 let place = self.locals.states[&(control, position)];
                 self.locals.places.insert(number, place);
             }
-            // The loop gives its parameters their places.
+            // The loop assigns storage to its parameters.
             _ => {}
         }
         None
@@ -131,7 +133,7 @@ impl Emitter<'_, '_> {
     fn begin_memory(&mut self, number: u32) {
         let entry = self.entry(number);
         let (var, value) = (entry.var, entry.operands[0]);
-        // What is in a loop begins anew in each iteration.
+        // In a loop it is initialised again in each iteration.
         let is_zero = self.entry(value).var.literal() == Some(0) && entry.region == RegionId::NONE;
         let place = self.builder.local(var.ty(), var.position() as u32);
         if !is_zero {
@@ -159,7 +161,7 @@ impl Emitter<'_, '_> {
         self.locals.places.insert(number, to);
     }
 
-    /// An element of per-lane local memory.
+    /// Emits the read of an element of per-lane local memory.
     pub(super) fn read_local(&mut self, number: u32) -> Value {
         let operands = self.entry(number).operands;
         let index = self.local_index(AccessKind::LocalRead, number, operands[0], operands[VERSION]);
@@ -167,7 +169,7 @@ impl Emitter<'_, '_> {
         self.builder.local_read(place, index)
     }
 
-    /// The value of an index, which is checked if that is wanted.
+    /// Returns the value of an index, which is checked if checks are enabled.
     fn local_index(&mut self, kind: AccessKind, number: u32, index: u32, version: u32) -> Value {
         let value = self.value(index);
         let var = self.entry(index).var;
@@ -188,14 +190,14 @@ impl Emitter<'_, '_> {
         value
     }
 
-    /// Where a version is, for an entry that needs it.
+    /// Returns the storage of a version, for an entry that needs it.
     fn take(&mut self, version: u32) -> LocalId {
         let version = origin(self.graph, version);
         self.locals.done(version);
         self.locals.places[&version]
     }
 
-    /// A place with the elements of a version, for an entry of a region that will change it.
+    /// Returns storage with the elements of a version, for an entry of a region that will change it.
     fn claim(&mut self, version: u32, region: RegionId, block: u32) -> LocalId {
         let version = origin(self.graph, version);
         let place = self.take(version);
@@ -210,7 +212,7 @@ impl Emitter<'_, '_> {
         copy
     }
 
-    /// Emits what reads elements of a version and can be here.
+    /// Emits the entries that read elements of a version and can be placed here.
     fn read_before(&mut self, version: u32, place: LocalId, block: u32) {
         let readers = self.locals.readers.get(&version).cloned().unwrap_or_default();
         for reader in readers {
@@ -225,12 +227,12 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Whether an entry is in a block or further inside.
+    /// Returns whether an entry is in a block or inside it.
     fn is_within(&self, number: u32, block: u32) -> bool {
         self.locals.blocks.get(number as usize).is_none_or(|&inner| self.contains(block, inner))
     }
 
-    /// Whether an entry is in a block or further outside.
+    /// Returns whether an entry is in a block or outside it.
     fn is_around(&self, number: u32, block: u32) -> bool {
         self.locals.blocks.get(number as usize).is_none_or(|&outer| self.contains(outer, block))
     }
@@ -255,7 +257,7 @@ impl Emitter<'_, '_> {
         self.graph.controls[self.entry(control).control as usize].locals.clone()
     }
 
-    /// Gives each memory in the state of a loop its place.
+    /// Assigns storage to each memory in the state of a loop.
     pub(super) fn enter_loop(&mut self, number: u32, block: u32) {
         let region = self.entry(number).region;
         for part in self.local_parts(number) {
@@ -267,7 +269,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Brings what an iteration has made to the places of the loop's state, all at once.
+    /// Copies the results of an iteration to the storage of the loop's state, all at once.
     pub(super) fn end_iteration(&mut self, number: u32) {
         let mut moves = Vec::new();
         for part in self.local_parts(number) {

@@ -1,5 +1,4 @@
-//! A map from nodes to numbers that is emptied without being touched, kept by each thread from one evaluation to the
-//! next.
+//! A map from nodes to numbers that is cleared in constant time. Each thread reuses it from one evaluation to the next.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -26,11 +25,11 @@ thread_state! {
 }
 
 const SMALLEST: usize = 256;
-/// A map that grew beyond this is not kept.
+/// A larger map is not retained.
 const LARGEST_KEPT: usize = 1 << 16;
 
 impl NodeMap {
-    /// An empty map.
+    /// Returns an empty map.
     pub(super) fn take() -> NodeMap {
         let spare = SPARE.try_with(Cell::take).ok().flatten();
         let mut map = spare.unwrap_or_else(|| NodeMap { slots: empty(SMALLEST), epoch: 0, len: 0 });
@@ -42,7 +41,7 @@ impl NodeMap {
         map
     }
 
-    /// Keeps the memory for the thread's next map.
+    /// Retains the memory for the thread's next map.
     pub(super) fn give_back(self) {
         if self.slots.len() <= LARGEST_KEPT {
             let _ = SPARE.try_with(|spare| spare.set(Some(self)));
@@ -59,7 +58,7 @@ impl NodeMap {
         at
     }
 
-    /// The number of a node.
+    /// Returns the number of a node.
     #[inline]
     pub(super) fn get(&self, node: NonNull<Node>) -> Option<u32> {
         let slot = &self.slots[self.find(node.addr().get())];

@@ -1,25 +1,25 @@
-//! Scheduling: the graph and the wanted values → kernels and what they are launched on.
+//! Scheduling: from the graph and the wanted values to kernels and their launches.
 //!
 //! | step | part |
 //! |---|---|
-//! | which state of loops is needed | `live` |
+//! | liveness of the state of loops | `live` |
 //! | the graph in order | `order` |
-//! | cut into kernels | `group` |
-//! | what is in which loop or branch | `place` |
-//! | what is written in place | `effect` |
+//! | partition into kernels | `group` |
+//! | placement in loops and branches | `place` |
+//! | writes in place | `effect` |
 //! | kernel IR, memory | `emit` |
 //! | per-lane local memory | `local` |
-//! | indices that are checked | `check` |
-//! | why it is evaluated, for people | `explain` |
+//! | checked indices | `check` |
+//! | explanations of evaluations | `explain` |
 //! | elements for the host | `read` |
-//! | some lanes alone | `selected` |
-//! | work that is no kernel | `native` |
+//! | computing only some lanes | `selected` |
+//! | library calls | `native` |
 //!
-//! While the graph is walked its edges stay in place (see [`crate::graph::edges`]); kernels are launched after that.
-//! When all are launched, the nodes get their memory and lose their operands, which frees the graph behind them. An
-//! error on the way changes no array's value: what was launched before is evaluated then, the rest is as it was. Two
-//! threads that evaluate the same node both compute it, and the first one's memory stays; graphs with something that
-//! can be run once only are evaluated by one thread at a time.
+//! While the graph is visited, its edges are not removed (see [`crate::graph::edges`]); kernels are launched after
+//! that. When all are launched, the nodes get their memory and lose their operands, which frees the graph behind them.
+//! An error changes no array's value: nodes launched before it are evaluated, the rest is unchanged. Two threads that
+//! evaluate the same node both compute it, and the first result is used. Graphs with nodes that can run only once are
+//! evaluated by one thread at a time.
 
 use std::panic::Location;
 use std::sync::{Arc, Once};
@@ -61,7 +61,7 @@ mod selected;
 pub(crate) use draw::draw;
 pub(crate) use selected::{Selected, Selection, evaluate_selected};
 
-/// Launches in their order.
+/// Launches in execution order.
 struct Plan {
     steps: SmallVec<[Step; 1]>,
     /// Values without elements, which need no kernel.
@@ -85,15 +85,15 @@ struct Planned {
 /// A value and the memory that it gets.
 type Written = (Var, Arc<Buffer>);
 
-/// Marks values to be computed by this thread's next evaluation, if they still live then.
+/// Marks values for this thread's next evaluation, if they still live then.
 pub(crate) fn mark(var: &Var) {
     if !var.is_evaluated() {
         report::mark(var);
     }
 }
 
-/// Computes values, and whatever was marked on this thread, and runs pending prints and assertions. Returns when the
-/// kernels are launched, and their reports are printed. Messages say why.
+/// Evaluates values, and all values marked on this thread, and runs pending prints and assertions. Returns when the
+/// kernels are launched, and their reports are printed. Messages contain the reason.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
     let _operation = cancel::begin();
     let marked = report::take_marked();
@@ -131,8 +131,8 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     finish_reports(reports, outcome)
 }
 
-/// Prints the reports of kernels that were launched. The rest waits for the next evaluation, but for what can never
-/// be evaluated.
+/// Prints the reports of kernels that were launched. The others wait for the next evaluation, except those that can
+/// never be evaluated.
 fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<(), Error> {
     if reports.is_empty() {
         return outcome;
@@ -195,17 +195,16 @@ fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) ->
     Ok(Plan { steps, empty })
 }
 
-/// The nodes whose elements a kernel writes.
+/// Returns the nodes whose elements a kernel writes.
 fn written(graph: &order::Graph<'_>, group: &group::Group, outputs: &emit::Outputs) -> SmallVec<[Written; 2]> {
     let nodes = group.roots.iter().filter(|&&root| !graph.entries[root as usize].is_copy);
     nodes.map(|root| (graph.entries[*root as usize].var.clone(), Arc::clone(&outputs[root]))).collect()
 }
 
-/// How many of a kernel's operations are asked for their function, before it stays without a name.
+/// The number of a kernel's operations that are searched for a function name, before it remains unnamed.
 const LABEL_SEARCH: usize = 16;
 
-/// The name of the function that recorded what a kernel computes: of its results, or else of the last operations before
-/// them.
+/// Returns the name of the function that recorded a kernel's results, or else the last operations before them.
 fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
     let operations = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
     let mut sites = operations.map(|&number| graph.entries[number as usize].var.site());
@@ -219,8 +218,8 @@ fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
         .unwrap_or("trace")
 }
 
-/// Launches the kernels and gives the nodes their memory. What has been launched when something goes wrong has its
-/// memory then: it may have been written in place, and must not run again.
+/// Launches the kernels and assigns memory to the nodes. If an error occurs, nodes that were launched before keep their
+/// memory: they may have been written in place, and must not run again.
 fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     let mut done: SmallVec<[Var; 2]> = SmallVec::new();
     let mut give = |written: SmallVec<[Written; 2]>| {
@@ -236,7 +235,7 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
             Step::Kernel(kernel) => start(kernel, site),
             Step::Native(call) => native::start(call, site),
         };
-        // A launch that ran and failed has its results, which are this failure.
+        // A launch that ran and failed has results, which are this failure.
         if outcome.as_ref().map_or_else(|error| error.is_of_launch(), |()| true) {
             give(written);
         }
@@ -277,19 +276,19 @@ pub(crate) fn deliver_reports(site: &'static Location<'static>) -> Result<(), Er
     if report::is_pending() { evaluate(&[], "lanes print, or assertions are checked", site) } else { Ok(()) }
 }
 
-/// Waits until everything that was launched is done, and reports are printed.
+/// Waits until all launches are done, and reports are printed.
 pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
     deliver_reports(site)?;
     machine::sync()
 }
 
-/// Whether a value is computed inside of a traced loop or branch that is being recorded, so that it has no elements
-/// yet.
+/// Returns whether a value is computed inside a traced loop or branch that is being recorded, so that it has no
+/// elements yet.
 pub(crate) fn is_symbolic(var: &Var) -> bool {
     !var.is_evaluated() && (var.region() != RegionId::NONE || numbering::is_made_since(var))
 }
 
-/// What has become of a value, in a word.
+/// Returns the state of a value as a word.
 pub(crate) fn state_name(var: &Var) -> &'static str {
     match var.op() {
         Op::Literal => "literal",

@@ -1,7 +1,7 @@
-//! Library calls in a plan: what they are launched on.
+//! Library calls in a plan, with their operands.
 //!
-//! Its operands are written by kernels of earlier stages, or are in memory; what the host knows, constants and opaque
-//! values, is put there. Kernels of later stages read its results.
+//! Their operands are written by kernels of earlier stages, or are in memory already; host values, constants and opaque
+//! values, are written there first. Kernels of later stages read their results.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use crate::graph::op::Op;
 use crate::graph::payload::{Payload, Sizes};
 use crate::size::extent::Extent;
 
-/// A call with its operands: what [`start`] launches.
+/// A call with its operands, launched by [`start`].
 pub(super) struct Planned {
     call: Call,
     /// The sizes in the call.
     sizes: Sizes,
-    /// The value of a fill, where replays of a recording fill in other ones.
+    /// The value of a fill, if replays of a recording fill in other ones.
     fill: Option<Scalar>,
     inputs: Vec<Operand>,
     outputs: Vec<Operand>,
     written: SmallVec<[Written; 2]>,
 }
 
-/// The calls of a graph, by stage.
+/// Returns the calls of a graph, by stage.
 pub(super) fn calls(graph: &Graph<'_>) -> Vec<u32> {
     let mut calls = graph.natives.clone();
     calls.sort_by_key(|&number| graph.entries[number as usize].stage);
     calls
 }
 
-/// Finds or makes the memory of a call. What constants are put into memory comes before the call itself.
+/// Finds or makes the memory of a call. Fills for constant operands come before the call itself.
 pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Result<SmallVec<[Planned; 1]>, Error> {
     let mut planned = SmallVec::new();
     let Some(Payload::LibraryCall(payload)) = graph.entries[number as usize].var.payload() else { return Ok(planned) };
@@ -88,7 +88,7 @@ fn input(
     Ok(Operand { buffer, ty, len })
 }
 
-/// Memory that holds a value in all lanes, the one of each replay if a frozen function is recorded.
+/// Returns memory that holds a value in all lanes; if a frozen function is recorded, the value of each replay.
 pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> Result<Arc<Buffer>, Error> {
     // SAFETY: all of it is written by the fill.
     let filled = unsafe { Operand::alloc_uninit(var.ty(), var.lanes())? };
@@ -100,7 +100,7 @@ pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> 
     Ok(buffer)
 }
 
-/// The entry of a result, if anything depends on it.
+/// Returns the entry of a result, if anything depends on it.
 fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> {
     let is_result = |&result: &u32| {
         let entry = &graph.entries[result as usize];
@@ -109,7 +109,7 @@ fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> 
     (number + 1..graph.entries.len() as u32).find(is_result)
 }
 
-/// Launches a call; gives the nodes whose elements it writes.
+/// Launches a call; returns the nodes whose elements it writes.
 pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned { call, sizes, fill, inputs, outputs, written } = planned;
     if launches::is_recording()

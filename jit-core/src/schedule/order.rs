@@ -1,8 +1,8 @@
-//! The graph behind the wanted values, in an order in which operands come first.
+//! The graph of the wanted values in topological order, operands first.
 //!
-//! The walk keeps its own stack, so the depth of a graph is limited by memory alone. Each node becomes an [`Entry`],
-//! whose operands are earlier entries; loops and branches become [`Control`]s beside them. The order depends on the
-//! shape of the graph and nothing else: no addresses, no times.
+//! The walk uses an explicit stack, so the depth of a graph is limited only by memory. Each node becomes an [`Entry`],
+//! whose operands are earlier entries; loops and branches also have a [`Control`]. The order depends only on the shape
+//! of the graph, never on addresses or times.
 
 use jit_runtime::{Error, ErrorKind};
 use smallvec::SmallVec;
@@ -23,7 +23,7 @@ use crate::trace::{local, region};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
-/// Room for a small graph, which is less than a KiB: allocators are slower where more is asked for.
+/// The capacity for a small graph, which is less than a KiB: allocators are slower for larger requests.
 const SMALL: usize = 20;
 
 /// One node.
@@ -31,71 +31,70 @@ const SMALL: usize = 20;
 pub(super) struct Entry<'e> {
     pub(super) var: &'e Var,
     pub(super) op: Op,
-    /// The entries of the operands. A loop's or branch's result has its control's entry; the parameter of a state that
-    /// the loop does not change has the initial value's.
+    /// The entries of the operands. A loop's or branch's result has the entry of its control; the parameter of a state
+    /// that the loop does not change has that of the initial value.
     pub(super) operands: [u32; 3],
-    /// How many kernels, one after another, must have run before the value can be computed.
+    /// The number of kernels in sequence that must run before the value can be computed.
     pub(super) stage: u32,
     /// For loops, branches and switches, their number among the controls; for scatters, among the effects.
     pub(super) control: u32,
     /// For arrays that a kernel of this evaluation writes in place, the number of their memory.
     pub(super) memory: u32,
-    /// The innermost loop whose state the value depends on, invariants not counted.
+    /// The innermost loop whose state the value depends on, not counting invariants.
     pub(super) region: RegionId,
-    /// The value is in memory already, or is known.
+    /// Whether the value is in memory already, or is known.
     pub(super) is_evaluated: bool,
-    /// The value is to be written to memory.
+    /// Whether the value will be written to memory.
     pub(super) is_root: bool,
-    /// The value is there only after the kernel that computes it.
+    /// Whether the value is available only after the kernel that computes it.
     pub(super) is_later: bool,
-    /// The entry is a copy of the node's elements, to be overwritten, and not the node.
+    /// Whether the entry is a copy of the node's elements, to be overwritten, instead of the node.
     pub(super) is_copy: bool,
 }
 
 impl Entry<'_> {
-    /// How many lanes compute the value.
+    /// Returns the number of lanes that compute the value.
     pub(super) fn lanes(&self, entries: &[Entry<'_>]) -> Extent {
         let of_control = || entries[self.operands[0] as usize].var;
         match self.op {
             Op::Reduce(_) | Op::ScatterResult => of_control().extent(),
-            // A value of width 1 is computed with what else the loop does, if that can be run once only.
+            // A value of width 1 is computed with the other results of the loop, if the loop can run only once.
             Op::LoopResult if of_control().flags() & flag::EFFECT != 0 => of_control().extent(),
             _ => self.var.extent(),
         }
     }
 
-    /// Whether the entry is a loop, branch or switch.
+    /// Returns whether the entry is a loop, branch or switch.
     pub(super) fn is_control(&self) -> bool {
         matches!(self.op, Op::Loop | Op::Branch | Op::Switch)
     }
 }
 
-/// What a loop, branch or switch is made of.
+/// The parts of a loop, branch or switch.
 pub(super) struct Control<'e> {
     pub(super) payload: &'e Payload,
     /// The condition, or the index of a switch.
     pub(super) condition: u32,
     pub(super) parts: Vec<Part>,
-    /// Of a switch, for each part its value in each case, the default last.
+    /// For a switch, the value of each part in each case, the default last.
     pub(super) values: Vec<Vec<u32>>,
-    /// Of a switch whose index is checked, the index and the lanes that it matters on.
+    /// For a switch whose index is checked, the index and the lanes on which it matters.
     pub(super) checked: Option<[u32; 2]>,
     /// The states of a loop that are per-lane local memory.
     pub(super) locals: Vec<Part>,
     pub(super) shared: Vec<Shared>,
 }
 
-/// A state of a loop, or a result of a branch or switch, that something depends on. For a switch it is the position
-/// alone.
+/// A reachable state of a loop, or result of a branch or switch. For a switch only the position is used.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     /// Its position in the payload.
     pub(super) position: usize,
     /// The parameter; for branches none.
     pub(super) param: u32,
-    /// Before the loop; the value of the first side.
+    /// The value before the loop, or of the first side.
     pub(super) first: u32,
-    /// After the body; the value of the second side.
+    /// The value after the body, or of the second side.
     pub(super) second: u32,
 }
 
@@ -112,7 +111,7 @@ pub(super) struct Graph<'e> {
 }
 
 impl Graph<'_> {
-    /// The memory that another one is the same as, at last.
+    /// Returns the memory that another one finally resolves to.
     pub(super) fn root_memory(&self, mut memory: u32) -> u32 {
         while let Memory::Same(other) = self.memories[memory as usize] {
             memory = other;
@@ -120,7 +119,7 @@ impl Graph<'_> {
         memory
     }
 
-    /// Whether an entry is in the condition of the loop that it belongs to: only what reports write does.
+    /// Returns whether an entry is in the condition of the loop that it belongs to: only writes of reports are.
     pub(super) fn is_in_condition(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
         match entry.op {
@@ -133,7 +132,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Whether an entry is a scatter, or a loop that scatters.
+    /// Returns whether an entry is a scatter, or a loop that scatters.
     pub(super) fn is_writing(&self, entry: &Entry<'_>) -> bool {
         match entry.op {
             Op::Scatter => true,
@@ -142,7 +141,8 @@ impl Graph<'_> {
         }
     }
 
-    /// Whether an entry writes memory in place, the lane's own included: it is where it was recorded.
+    /// Returns whether an entry writes memory in place, including per-lane local memory: it must stay where it was
+    /// recorded.
     pub(super) fn writes_memory(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
         match entry.op {
@@ -174,8 +174,8 @@ pub(super) struct Walk<'e> {
 }
 
 impl<'e> Graph<'e> {
-    /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted
-    /// values, reductions, sources of gathers, and operands and results of library calls.
+    /// Orders the graph of the wanted values, and marks the values that must be written to memory: the wanted values,
+    /// reductions, sources of gathers, and operands and results of library calls.
     pub(super) fn of(
         edges: &'e Edges,
         wanted: &[&'e Var],
@@ -198,7 +198,7 @@ impl<'e> Graph<'e> {
             let number = walk.run(var);
             walk.graph.entries[number as usize].is_root = true;
         }
-        // The map is large and cleared by a counter; the next walk on this thread takes it again.
+        // The map is large and cleared by a counter; the next walk on this thread reuses it.
         walk.numbers.give_back();
         match walk.placeholder {
             None => Ok(walk.graph),
@@ -214,7 +214,7 @@ fn no_value(placeholder: &Var) -> Error {
         .with_hint("placeholders are for tracing and compiling; evaluate a program with arrays that have values")
 }
 
-/// What a value that lives in a loop only was asked for.
+/// Returns the error for requesting a value that exists only inside a loop.
 pub(super) fn only_inside(var: &Var) -> Error {
     let mut text =
         Misuse::new("a value that is computed inside of a traced `if` or `while` cannot be read there", var.site());
@@ -228,7 +228,7 @@ pub(super) fn only_inside(var: &Var) -> Error {
 }
 
 impl<'e> Walk<'e> {
-    /// Visits what is behind a node; gives its entry.
+    /// Visits the nodes behind a node; returns its entry.
     fn run(&mut self, var: &'e Var) -> u32 {
         if let Some(number) = self.known(var) {
             return number;
@@ -252,7 +252,7 @@ impl<'e> Walk<'e> {
         self.number(var)
     }
 
-    /// The next part that has no entry yet, of a node that is another one where its region was aborted.
+    /// Returns the next part without an entry, of a node that was replaced because its region was aborted.
     fn missing_of_region(&mut self, var: &'e Var, op: Op) -> Option<&'e Var> {
         match self.original(var) {
             Some(original) => self.known(original).is_none().then_some(original),
@@ -261,7 +261,7 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// What a node is whose region was aborted.
+    /// Returns the node that replaces one whose region was aborted.
     #[inline]
     fn original(&self, var: &'e Var) -> Option<&'e Var> {
         self.edges.operand(var, var.op().original_slot()?)
@@ -275,20 +275,20 @@ impl<'e> Walk<'e> {
         self.numbers.get(var.address()).unwrap_or(NONE)
     }
 
-    /// The entry of a node that was finished before, or of a leaf.
+    /// Returns the entry of a node that was finished before, or of a leaf.
     #[inline]
     fn known(&mut self, var: &'e Var) -> Option<u32> {
         if let Some(number) = self.numbers.get(var.address()) {
             return Some(number);
         }
         let is_at_hand = |selection: &Selection| selection.narrow(var).is_some();
-        // What is evaluated is read from memory, so the graph behind it is not walked.
+        // An evaluated value is read from memory, so the graph behind it is not visited.
         let is_evaluated = var.is_evaluated() || self.graph.selection.is_some_and(is_at_hand);
         let is_leaf = is_evaluated || matches!(var.op(), Op::LaneIndex | Op::Placeholder | Op::Data);
         if !is_leaf {
             return None;
         }
-        // Reported when the walk is over, so that the message names the first one in the order of the graph.
+        // Reported after the walk, so that the message names the first one in the order of the graph.
         if !is_evaluated && var.op() != Op::LaneIndex {
             self.placeholder.get_or_insert(var);
         }
@@ -297,7 +297,7 @@ impl<'e> Walk<'e> {
         Some(number)
     }
 
-    /// The next operand that has no entry yet, of the node on top of the stack.
+    /// Returns the next operand without an entry, of the node on top of the stack.
     #[inline]
     fn missing_operand(&mut self, var: &'e Var, op: Op) -> Option<&'e Var> {
         let top = self.stack.len() - 1;
@@ -314,7 +314,7 @@ impl<'e> Walk<'e> {
         None
     }
 
-    /// The next part that has no entry yet, of the loop, branch or parameter on top of the stack.
+    /// Returns the next part without an entry, of the loop, branch or parameter on top of the stack.
     fn missing_child(&mut self, var: &'e Var) -> Option<&'e Var> {
         loop {
             let frame = self.stack.last_mut()?;
@@ -328,7 +328,7 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// The parts of a loop, branch or parameter, one after another.
+    /// Returns the parts of a loop, branch or parameter, one after another.
     fn child(&self, var: &'e Var, index: u32) -> Child<'e> {
         if var.op() == Op::Param {
             return match (index, self.unchanged_state(var)) {
@@ -338,7 +338,7 @@ impl<'e> Walk<'e> {
         }
         let Some(payload) = var.payload() else { return Child::End };
         let Some(Input { role, position, var: part }) = payload.input(index as usize) else { return Child::End };
-        // A result that nothing uses takes its state, its update and its values in branches with it.
+        // A dead result is skipped with its state, its update and its values in branches.
         let is_needed = match (role, position, payload) {
             (Role::Param | Role::Mask, ..) => false,
             (Role::Init | Role::Next, Some(position), Payload::Loop(payload)) => {
@@ -350,7 +350,7 @@ impl<'e> Walk<'e> {
         part.filter(|_| is_needed).map_or(Child::None, Child::Node)
     }
 
-    /// The initial value of a state that its loop does not change.
+    /// Returns the initial value of a state that its loop does not change.
     fn unchanged_state(&self, param: &Var) -> Option<&'e Var> {
         match self.live.loop_of(param)?.payload()? {
             Payload::Loop(payload) => {
@@ -361,7 +361,7 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// Whether a parameter is that of a state in memory.
+    /// Returns whether a parameter is that of a state in memory.
     fn is_memory(&self, param: &Var) -> bool {
         match self.live.loop_of(param).and_then(Var::payload) {
             Some(Payload::Loop(payload)) => payload.states[param.position()].is_memory,
@@ -373,7 +373,7 @@ impl<'e> Walk<'e> {
         self.live.is_live(control, position)
     }
 
-    /// Makes the entry of a node whose operands have theirs.
+    /// Makes the entry of a node whose operands have entries.
     fn finish(&mut self, var: &'e Var) -> u32 {
         match var.op() {
             Op::Loop | Op::Branch | Op::Switch => self.finish_control(var),
@@ -383,7 +383,7 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// Makes the entry of a node that is another one where its region was aborted.
+    /// Makes the entry of a node that was replaced because its region was aborted.
     fn finish_of_region(&mut self, var: &'e Var, op: Op) -> u32 {
         if let Some(original) = self.original(var) {
             return self.finish_original(var, original);
@@ -399,8 +399,8 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// Reads the operands one by one from where they were written one by one: to copy all of them at once, just after
-    /// that, would stall the processor.
+    /// Reads the operands one by one, as they were written: copying all of them at once just after that would stall the
+    /// processor.
     #[inline]
     fn finish_plain(&mut self, var: &'e Var, op: Op) -> u32 {
         let frame = self.stack.last().expect("a node that is finished is on the stack");
@@ -412,7 +412,7 @@ impl<'e> Walk<'e> {
                 continue;
             }
             let entry = &mut self.graph.entries[number as usize];
-            // Other lanes' elements are read from memory, so the operand is stored by a kernel that runs before.
+            // Elements of other lanes are read from memory, so the operand is stored by an earlier kernel.
             let is_source = matches!((op, slot), (Op::Gather, 0) | (Op::LibraryCall, _)) && !entry.is_evaluated;
             entry.is_root |= is_source;
             stage = stage.max(entry.stage + u32::from(is_source || entry.is_later));
@@ -448,7 +448,8 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// Makes the entry of a node that is another one: as a state that its loop does not change is its initial value.
+    /// Makes the entry of a node that is replaced by another one, such as the initial value of a state that its loop
+    /// does not change.
     fn finish_original(&mut self, var: &'e Var, original: &'e Var) -> u32 {
         let number = self.number(original);
         let Entry { region, .. } = self.graph.entries[number as usize];
@@ -457,7 +458,7 @@ impl<'e> Walk<'e> {
         entry
     }
 
-    /// The first stage in which a value can be used.
+    /// Returns the first stage in which a value can be used.
     pub(super) fn stage_after(&self, number: u32) -> u32 {
         let entry = &self.graph.entries[number as usize];
         entry.stage + u32::from(entry.is_later)
@@ -487,7 +488,7 @@ impl<'e> Walk<'e> {
             stage = stage.max(entry.stage + u32::from(entry.is_later));
             region = region.max(entry.region);
         }
-        // What is inside of a loop depends on the loop; what the loop itself depends on was written down with it.
+        // Nodes inside a loop depend on the loop; the loop's own dependencies were listed with it.
         if matches!(payload, Payload::Loop(_)) {
             region = var.region();
         }
@@ -574,7 +575,7 @@ impl<'e> Walk<'e> {
         self.graph.entries.len() as u32 - 1
     }
 
-    /// The entry of an operand of the node on top of the stack.
+    /// Returns the entry of an operand of the node on top of the stack.
     pub(super) fn operand_on_top(&self, slot: usize) -> u32 {
         self.stack.last().map_or(NONE, |frame| frame.operands[slot])
     }
@@ -582,12 +583,12 @@ impl<'e> Walk<'e> {
 
 enum Child<'e> {
     Node(&'e Var),
-    /// An operand that is not there or not needed.
+    /// An operand that is absent or not needed.
     None,
     End,
 }
 
-/// Every entry that an entry uses, in the order of the walk.
+/// Returns every entry that an entry uses, in the order of the walk.
 pub(super) fn uses(graph: &Graph<'_>, number: u32) -> SmallVec<[u32; 8]> {
     let entry = &graph.entries[number as usize];
     let mut used: SmallVec<[u32; 8]> = entry.operands.iter().copied().filter(|&operand| operand != NONE).collect();

@@ -1,9 +1,9 @@
-//! Where each value of a kernel is computed: which loop or branch, if any, it is in.
+//! Placement: the loop or branch in which each value of a kernel is computed.
 //!
-//! The graph says what depends on what, not where it is. Every value is placed as late as its uses allow, inside of a
-//! branch if only that side needs it, and from there moved out of every loop that it does not depend on (C. Click,
-//! *Global Code Motion, Global Value Numbering*, PLDI 1995). What was recorded to run only under a loop's condition
-//! stays inside of it.
+//! The graph contains dependencies, not positions. Every value is placed as late as its uses allow, inside a branch if
+//! only that side needs it, and then hoisted out of every loop that it does not depend on (C. Click, *Global Code
+//! Motion, Global Value Numbering*, PLDI 1995). Nodes that were recorded to run only under a loop's condition stay
+//! inside the loop.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -12,15 +12,15 @@ use super::group::{Group, is_leaf, lane_operands};
 use super::order::{Graph, NONE};
 use crate::graph::payload::{Payload, RegionId};
 
-/// The block that is in no loop or branch.
+/// The block outside all loops and branches.
 pub(super) const TOP: u32 = 0;
 
-/// A list of instructions that run one after another.
+/// A list of instructions that run in sequence.
 pub(super) struct Block {
     pub(super) parent: u32,
     depth: u32,
     loop_depth: u32,
-    /// The branch or switch that the block is a side of, and which: the first or second one, or a case, the default
+    /// The branch or switch that the block is a side of, and the side: the first or second one, or a case, the default
     /// last.
     pub(super) side: Option<(u32, u32)>,
     /// The entries, operands first.
@@ -40,7 +40,8 @@ struct Placing<'a, 'e> {
     placement: Placement,
     /// For each entry, the innermost block that contains all its uses so far.
     latest: Vec<u32>,
-    /// The blocks of the condition of each loop, the outermost in which its state is known, and of its body.
+    /// For each loop, the block of its condition, which is the outermost in which its state is known, and that of its
+    /// body.
     loops: FxHashMap<RegionId, [u32; 2]>,
 }
 
@@ -67,7 +68,7 @@ impl Placing<'_, '_> {
         }
         let entry = self.graph.entries[number as usize];
         let [earliest, home] = self.loops.get(&entry.region).copied().unwrap_or([TOP; 2]);
-        // What writes memory runs on the lanes for which it was recorded, whoever uses its results.
+        // Writes to memory run on the lanes for which they were recorded, wherever their results are used.
         let block = match self.graph.writes_memory(number) {
             true if self.graph.is_in_condition(number) => earliest,
             true => home,
@@ -84,7 +85,7 @@ impl Placing<'_, '_> {
         lane_operands(self.graph, number).for_each(|operand| self.use_in(block, operand));
     }
 
-    /// The block between two, one containing the other, that is in the fewest loops; the innermost of those.
+    /// Returns the block between two nested ones that is in the fewest loops; the innermost of those.
     fn leave_loops(&self, latest: u32, earliest: u32) -> u32 {
         let loop_depth = |block: u32| self.placement.blocks[block as usize].loop_depth;
         let (mut best, mut block) = (latest, latest);
@@ -142,13 +143,13 @@ impl Placing<'_, '_> {
         self.placement.blocks.len() as u32 - 1
     }
 
-    /// Notes that a value is used in a block.
+    /// Registers a use of a value in a block.
     fn use_in(&mut self, block: u32, operand: u32) {
         let latest = self.latest[operand as usize];
         self.latest[operand as usize] = if latest == NONE { block } else { self.common(latest, block) };
     }
 
-    /// The innermost block that contains both.
+    /// Returns the innermost block that contains both.
     fn common(&self, mut a: u32, mut b: u32) -> u32 {
         let block = |number: u32| &self.placement.blocks[number as usize];
         while a != b {
@@ -163,7 +164,7 @@ impl Placing<'_, '_> {
 }
 
 impl Placement {
-    /// The sides of branches and switches around a block, the innermost first.
+    /// Returns the sides of branches and switches around a block, the innermost first.
     pub(super) fn sides(&self, block: u32) -> impl Iterator<Item = (u32, u32)> {
         let around =
             std::iter::successors(Some(block), |&block| (block != TOP).then(|| self.blocks[block as usize].parent));

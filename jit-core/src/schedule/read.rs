@@ -1,6 +1,6 @@
-//! The elements of arrays, as the host reads them.
+//! Elements of arrays as the host reads them.
 //!
-//! In a host call, arrays of the frozen function around it are what they are in this replay; while that is
+//! In a host call, arrays of the frozen function around it have their values of this replay. While the function is
 //! recorded, they are computed as part of the recording.
 
 use std::panic::Location;
@@ -14,18 +14,18 @@ use super::evaluate;
 use crate::capture::{host_call, launches};
 use crate::graph::Var;
 
-/// The elements of an array as the host sees them.
+/// The elements of an array for the host.
 pub(crate) enum HostElements {
-    /// All have these bits.
+    /// All elements have these bits.
     Same(u64),
     Memory(Arc<Buffer>),
 }
 
-/// The elements of an array for the host, which evaluates it. Every road to them begins here.
+/// Returns the elements of an array for the host, which evaluates it. Every host read begins here.
 ///
 /// # Errors
 ///
-/// When the evaluation fails, and in a frozen function, but for host calls in there.
+/// When the evaluation fails, and in a frozen function, except in its host calls.
 pub(crate) fn read_for_host(
     var: &Var,
     why: &'static str,
@@ -42,7 +42,7 @@ pub(crate) fn read_for_host(
     Ok(HostElements::Memory(var.data().expect("an array that was evaluated is in memory")))
 }
 
-/// What an array of the frozen function is in this host call; nothing for one that is like any other.
+/// Returns the value of an array of the frozen function in this host call; `None` for any other array.
 fn read_foreign(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<HostElements>, Error> {
     if host_call::is_stray(var) {
         return Err(host_call::stray(var).at(site));
@@ -72,8 +72,8 @@ fn read_replayed(var: &Var, site: &'static Location<'static>) -> Result<HostElem
     })
 }
 
-/// Computes those of some values that belong to the frozen function that a host call is in, as part of its
-/// recording; gives the others.
+/// Evaluates the values that belong to the frozen function around the current host call, as part of its recording;
+/// returns the others.
 pub(super) fn evaluate_foreign<'a>(
     wanted: &[&'a Var],
     why: &'static str,

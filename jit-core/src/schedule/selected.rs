@@ -1,10 +1,9 @@
-//! Computing values on some of their lanes.
+//! Computing values on only some of their lanes.
 //!
-//! The kernels run over a list of lane numbers: what is as wide as the values is read there, the number of a lane is
-//! the one in the list, and the results are as long as the list. Some arrays may be available for these lanes already.
-//! What lanes scatter is written as ever, in the order of the list, so the list is ascending. Nothing is done where
-//! another lane would be asked for: where the values combine lanes, or something else must be computed with them on all
-//! lanes.
+//! The kernels run over a list of lane numbers. Arrays as wide as the values are read there, the lane number is the one
+//! in the list, and the results are as long as the list. Some arrays may already be available for these lanes. Scatters
+//! write as usual, in the order of the list, so the list is ascending. Nothing is done if another lane would be needed:
+//! if the values combine lanes, or something else must be computed with them on all lanes.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -25,28 +24,28 @@ use crate::trace::record;
 use crate::trace::region::{self, Writes};
 use crate::trace::scatter::{Request, scatter};
 
-/// Lanes on which values are computed.
+/// The lanes on which values are computed.
 pub(crate) struct Selection {
-    /// How many lanes there are in all.
+    /// The number of all lanes.
     pub(crate) width: usize,
     /// The numbers of the lanes, ascending, in memory.
     pub(crate) lanes: Var,
     /// Arrays, and their elements on these lanes, in memory.
     pub(crate) narrow: Vec<(Var, Var)>,
-    /// The nodes that may write to arrays: they do so on no other lane.
+    /// The nodes that may write to arrays: they do so only on these lanes.
     pub(crate) writes: Writes,
 }
 
-/// What was computed on some of its lanes.
+/// Values that were computed on some of their lanes.
 pub(crate) struct Selected {
-    /// The elements of the wanted values on these lanes; arrays that were written are as they are.
+    /// The elements of the wanted values on these lanes; arrays that were written are entire arrays.
     pub(crate) values: Vec<Var>,
     retained: Vec<(Var, Var)>,
 }
 
 impl Selected {
-    /// Gives the results of writing lanes that are still held their elements, zero on other lanes: it cannot be
-    /// computed again. The wanted values should be gone.
+    /// Assigns elements to the other owned results of writing lanes, zero on other lanes, because they cannot be
+    /// computed again. The wanted values should have been dropped.
     pub(crate) fn finish(self, selection: &Selection, site: &'static Location<'static>) -> Result<(), Error> {
         let _outside = region::exit_all();
         for (var, narrow) in self.retained.into_iter().filter(|(var, _)| var.count() > 1 && !var.is_evaluated()) {
@@ -61,19 +60,19 @@ impl Selected {
 }
 
 impl Selection {
-    /// The elements of an array on the lanes.
+    /// Returns the elements of an array on the lanes.
     pub(super) fn narrow(&self, var: &Var) -> Option<Arc<Buffer>> {
         self.narrow.iter().find(|(wide, _)| wide.is_same(var)).and_then(|(_, narrow)| narrow.data())
     }
 
-    /// How many elements of a value are computed.
+    /// Returns the number of elements of a value that are computed.
     pub(super) fn len_of(&self, var: &Var) -> usize {
         if var.lanes() == self.width { self.lanes.lanes() } else { var.lanes() }
     }
 }
 
-/// Computes values on some of their lanes, reductions over these lanes, and arrays that these lanes write; nothing if
-/// that cannot be done for these lanes alone.
+/// Computes values on some of their lanes, reductions over these lanes, and arrays that these lanes write; returns
+/// `None` if that cannot be done for these lanes alone.
 pub(crate) fn evaluate_selected(
     selection: &Selection,
     wanted: &[&Var],
@@ -90,7 +89,7 @@ fn compute(
     why: &'static str,
     site: &'static Location<'static>,
 ) -> Result<Option<Selected>, Error> {
-    // Checks are reported by the number of the lane.
+    // Checks report by lane number.
     if config::is_debug_on() || launches::is_recording() || wanted.iter().any(|var| var.is_evaluated()) {
         return Ok(None);
     }
@@ -113,7 +112,7 @@ struct Computed {
     plan: Plan,
     /// For each wanted value its elements, unless it is an array that is written.
     outputs: Vec<Option<Arc<Buffer>>>,
-    /// What else is computed with them, because what lanes write can be written once only.
+    /// The other results computed with them, because writes happen only once.
     retained: Vec<(Var, Arc<Buffer>)>,
 }
 
@@ -139,7 +138,7 @@ fn plan(
         let lanes = if is_selected { selection.lanes.extent() } else { group.lanes };
         let mut written = written(&graph, group, &outputs);
         if is_selected {
-            // The others have elements on these lanes alone.
+            // The others have elements only on these lanes.
             written.retain(|(var, _)| is_array(&graph, group, var));
         }
         let reduce_block = if is_selected { None } else { group.reduce_block() };
@@ -157,13 +156,13 @@ fn is_in(wanted: &[&Var], var: &Var) -> bool {
     wanted.iter().any(|wanted| wanted.is_same(var))
 }
 
-/// Whether an entry is a value that lies in no array.
+/// Returns whether an entry is a value that is not in an array.
 fn is_value(graph: &Graph<'_>, number: usize, var: &Var) -> bool {
     let entry = &graph.entries[number];
     entry.var.is_same(var) && !entry.is_copy && entry.memory == NONE
 }
 
-/// Whether a root of a group is an array that lanes write.
+/// Returns whether a root of a group is an array that lanes write.
 fn is_array(graph: &Graph<'_>, group: &Group, var: &Var) -> bool {
     group
         .roots
@@ -172,8 +171,8 @@ fn is_array(graph: &Graph<'_>, group: &Group, var: &Var) -> bool {
         .any(|entry| entry.memory != NONE && entry.var.is_same(var))
 }
 
-/// Whether no lane is asked for what another one has or does: all that is as wide as the lanes, and is written to
-/// memory, is wanted itself, an array that is written, the copy of one, or what writing lanes are retained.
+/// Returns whether no lane depends on another one. Everything as wide as the lanes that is written to memory must be
+/// wanted itself, an array that is written, the copy of one, or a retained result of writing lanes.
 fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> bool {
     let is_of_lanes = |entry: &Entry<'_>| entry.lanes(&graph.entries).lanes as usize == selection.width;
     let is_whole = |entry: &Entry<'_>| match entry.is_evaluated {

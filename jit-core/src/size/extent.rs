@@ -1,8 +1,8 @@
-//! The width of a node: how many lanes there are, and why.
+//! The width of a node: its number of lanes, and the expression for it.
 //!
 //! While a frozen function is recorded, widths are expressions of the sizes of its arguments (see [`crate::freeze`]),
-//! and the node keeps which. What is decided by looking at a width then becomes a condition of the recording. Elsewhere
-//! a width is just a number.
+//! and each node stores its expression. A decision by a width then becomes a guard of the recording. Elsewhere a width
+//! is just a number.
 
 use std::panic::Location;
 
@@ -14,19 +14,19 @@ use jit_runtime::recording::SizeId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extent {
     pub(crate) lanes: u32,
-    /// The expression in the recording that is made, or 0.
+    /// The expression in the current recording, or 0.
     pub(crate) size: SizeId,
 }
 
 impl Extent {
-    /// The width of what is the same in all lanes.
+    /// The width of values that are the same in all lanes.
     pub(crate) const ONE: Extent = Extent { lanes: 1, size: SizeId(0) };
 
-    /// What a node has that no recording owns and that several may use at once: each knows the expression. It is the
-    /// number of no size.
+    /// The size of nodes that no recording owns and that several recordings may use at once: each of them knows the
+    /// expression. It is never the number of a size.
     pub(crate) const OF_SESSION: SizeId = SizeId(u16::MAX);
 
-    /// A width as nodes keep it. In a recording, a width below 2 is one that the recording relies on.
+    /// Returns a width in the form that nodes store. In a recording, the recording relies on a width below 2.
     #[inline]
     #[track_caller]
     pub(crate) fn of(size: impl Into<Size>) -> Extent {
@@ -38,18 +38,18 @@ impl Extent {
         table::extent(size)
     }
 
-    /// As a position that a node keeps.
+    /// Converts to a position that a node stores.
     pub(crate) fn into_position(self) -> usize {
         self.lanes as usize | usize::from(self.size.0) << 32
     }
 
-    /// From a position that a node keeps.
+    /// Converts from a position that a node stores.
     pub(crate) fn from_position(position: usize) -> Extent {
         Extent { lanes: position as u32, size: SizeId((position >> 32) as u16) }
     }
 }
 
-/// The width that a node has is its size.
+/// The width that a node stores is its size.
 #[diagnostic::do_not_recommend]
 impl From<Extent> for Size {
     #[inline]

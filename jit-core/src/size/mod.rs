@@ -1,11 +1,11 @@
-//! How many elements an array has, and arithmetic on that.
+//! The number of elements of an array, and arithmetic on it.
 //!
-//! | part | what |
+//! | part | contents |
 //! |---|---|
 //! | this file | [`Size`] |
 //! | `extent` | the width of a node |
 //! | `table` | expressions and guards of the sizes of a recording |
-//! | `scope` | sizes of a recording that is set aside or replayed |
+//! | `scope` | sizes of a recording that is suspended or replayed |
 
 pub(crate) mod extent;
 pub(crate) mod scope;
@@ -21,10 +21,10 @@ use jit_runtime::recording::{Relation, SizeId, SizeOp};
 
 use crate::misuse::Misuse;
 
-/// A number of elements: what constructors take and [`Array::width`](crate::array::Array::width) gives.
+/// A number of elements: constructors take it and [`Array::width`](crate::array::Array::width) returns it.
 ///
-/// A `usize` converts to it, and it converts to a `usize`. Arithmetic with either is checked: what has no size as its
-/// result panics and names the line. Beside an array it is a number of the array's type, as `Array::from` converts it.
+/// It converts from and to `usize`. Arithmetic with either is checked: it panics, naming the line, if the result is not
+/// a valid size. Combined with an array it is a number of the array's type, as converted by `Array::from`.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -40,15 +40,15 @@ use crate::misuse::Misuse;
 #[derive(Clone, Copy)]
 pub struct Size {
     value: usize,
-    /// In a recording, the expression that gives the value; 0 for a constant.
+    /// In a recording, the expression for the value; 0 for a constant.
     id: SizeId,
     /// The recording.
     serial: u32,
 }
 
 impl Size {
-    /// The number. While a frozen function is recorded, that is a decision of the host: the recording is then good for
-    /// this size alone.
+    /// Returns the number. While a frozen function is recorded, this is a decision of the host: the recording is then
+    /// valid for this size alone.
     #[must_use]
     #[track_caller]
     pub fn get(self) -> usize {
@@ -59,14 +59,14 @@ impl Size {
         size.value
     }
 
-    /// The size as it is here: in a host call, one of the frozen function around it is the number that it is in this
-    /// replay.
+    /// Returns the size in the current context. In a host call, a size of the frozen function around it is its number
+    /// in this replay.
     #[inline]
     pub(crate) fn here(self) -> Size {
         if self.is_constant() { self } else { scope::settle(self) }
     }
 
-    /// The smaller one.
+    /// Returns the smaller one.
     #[must_use]
     #[track_caller]
     pub fn min(self, other: impl Into<Size>) -> Size {
@@ -74,7 +74,7 @@ impl Size {
         size.with(other, SizeOp::Min, size.value.min(other.value))
     }
 
-    /// The larger one.
+    /// Returns the larger one.
     #[must_use]
     #[track_caller]
     pub fn max(self, other: impl Into<Size>) -> Size {
@@ -82,7 +82,7 @@ impl Size {
         size.with(other, SizeOp::Max, size.value.max(other.value))
     }
 
-    /// The quotient rounded up: how many blocks of a size cover this many elements.
+    /// Returns the quotient rounded up: the number of blocks of a size that cover this many elements.
     ///
     /// # Panics
     ///
@@ -97,12 +97,12 @@ impl Size {
         }
     }
 
-    /// A size that a recording knows by an expression.
+    /// Creates a size that a recording knows as an expression.
     pub(crate) fn symbolic(value: usize, id: SizeId, serial: u32) -> Size {
         Size { value, id, serial }
     }
 
-    /// The number, without a decision: for messages, and for what is right for any other number, too.
+    /// Returns the number without a decision: for messages, and for uses that are correct for any other number, too.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -110,23 +110,23 @@ impl Size {
         self.here().value
     }
 
-    /// The number where it was computed, without a decision.
+    /// Returns the number where it was computed, without a decision.
     #[inline]
     pub(crate) const fn value(self) -> usize {
         self.value
     }
 
-    /// The expression in the recording.
+    /// Returns the expression in the recording.
     pub(crate) const fn id(self) -> SizeId {
         self.id
     }
 
-    /// Which recording it belongs to.
+    /// Returns the serial of the recording that it belongs to.
     pub(crate) const fn serial(self) -> u32 {
         self.serial
     }
 
-    /// Whether it is the same in all replays.
+    /// Returns whether it is the same in all replays.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -143,7 +143,7 @@ impl Size {
         }
     }
 
-    /// How two sizes compare, noted where a recording relies on it.
+    /// Compares two sizes; records a guard if a recording relies on the result.
     #[inline]
     #[track_caller]
     fn decide(self, other: Size) -> Ordering {
@@ -167,7 +167,8 @@ impl Size {
         ordering
     }
 
-    /// The same number, of which a recording knows whether it is 0, 1, or at least 2, as widths of arrays are.
+    /// Returns the same number, after the recording has settled whether it is 0, 1, or at least 2, as for widths of
+    /// arrays.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -177,7 +178,7 @@ impl Size {
         if size.is_constant() { size } else { table::settled(size) }
     }
 
-    /// Whether both are the same number, also in all replays, without a decision.
+    /// Returns whether both are the same number, also in all replays, without a decision.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -186,12 +187,12 @@ impl Size {
         size.value == other.value && size.is_same(other)
     }
 
-    /// Whether it is the same number in all replays, without a decision.
+    /// Returns whether it is the same number in all replays, without a decision.
     pub(crate) fn is_number(self) -> bool {
         self.is_always(Size::from(self.value()))
     }
 
-    /// Whether it is smaller, noted where a recording relies on it.
+    /// Returns whether it is smaller; records a guard if a recording relies on it.
     #[inline]
     #[track_caller]
     fn is_below(self, other: Size) -> bool {
@@ -204,7 +205,7 @@ impl Size {
         is_below
     }
 
-    /// One expression of one recording.
+    /// Returns whether both are the same expression of the same recording.
     const fn is_same(self, other: Size) -> bool {
         self.id.0 == other.id.0 && self.serial == other.serial
     }
@@ -243,7 +244,7 @@ impl PartialOrd for Size {
         Some(self.cmp(other))
     }
 
-    // Each decides no more than it says.
+    // Each decides no more than its own condition.
 
     #[inline]
     #[track_caller]
@@ -279,7 +280,7 @@ impl Ord for Size {
 }
 
 impl Hash for Size {
-    /// A decision, as [`Size::get`] is: what is looked for in a table may not be there.
+    /// A decision, like [`Size::get`], because the key may be missing from a table.
     #[track_caller]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.get().hash(state);
@@ -359,8 +360,8 @@ impl From<Size> for usize {
     }
 }
 
-/// Comparisons of a size and a number, in either order: those of two sizes, each a decision at the line that compares,
-/// so no provided method is between.
+/// Comparisons of a size and a number, in either order. Each is a decision at the comparing line, like those of two
+/// sizes, so no provided method may be in between.
 macro_rules! comparisons {
     ($($left:ty, $right:ty;)*) => {$(
         impl PartialEq<$right> for $left {
@@ -409,7 +410,8 @@ impl fmt::Debug for Size {
 }
 
 impl fmt::Display for Size {
-    /// A decision, as [`Size::get`] is: the text may become a key or a name. `{:?}` shows the number without one.
+    /// A decision, like [`Size::get`], because the text may become a key or a name. `{:?}` shows the number without
+    /// one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }

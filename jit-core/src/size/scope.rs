@@ -1,21 +1,21 @@
-//! Where a size is met: in the recording that knows its expression, while that is set aside, or in a replay of it.
+//! The context of a size: its recording, that recording while suspended, or a replay of it.
 //!
-//! A host call runs with the recording set aside, or in a replay. A size of the frozen function around it is a
-//! number there: the one that it was recorded with, or the one that it is in the replay.
+//! A host call runs with the recording suspended, or in a replay. A size of the frozen function around it is a number
+//! there: the one at recording time, or the one of the replay.
 
 use jit_runtime::recording::SizeId;
 
 use super::{Size, table};
 
-/// A host call, as far as sizes go.
+/// A host call, as far as sizes are concerned.
 pub(crate) enum Scope {
-    /// The recording of the function around it is set aside.
+    /// The recording of the function around it is suspended.
     SetAside { serial: u32 },
     /// A recording is replayed, and its sizes have these values.
     Replayed { serial: u32, sizes: Vec<usize> },
 }
 
-/// A scope that ends when this is dropped.
+/// A scope that ends when dropped.
 pub(crate) struct Entered {
     depth: usize,
 }
@@ -34,7 +34,8 @@ impl Drop for Entered {
     }
 }
 
-/// The size as it is in the host call that this thread is in, if it is one of the frozen function around that.
+/// Returns the value of a size in the current host call of this thread, if the size belongs to the frozen function
+/// around it.
 #[cold]
 pub(crate) fn settle(size: Size) -> Size {
     if size.serial() == table::serial() {
@@ -50,7 +51,7 @@ pub(crate) fn settle(size: Size) -> Size {
     found.map_or(size, Size::from)
 }
 
-/// The width of a node in the replay whose host call this thread is in.
+/// Returns the width of a node in the replay whose host call runs on this thread.
 #[cold]
 pub(crate) fn size_of(size: SizeId) -> Option<usize> {
     table::with_scopes(|scopes| match scopes.last() {

@@ -1,9 +1,9 @@
-//! Sizes while a frozen function is recorded: which expression of the sizes of the arguments each is, and what the
-//! function decides by looking at them.
+//! Sizes while a frozen function is recorded: their expressions in the sizes of the arguments, and the decisions that
+//! the function makes by them.
 //!
-//! Values are computed as ever; beside each the expression is kept that gives it. A width that is 0 or 1 means
-//! something else than others do (nothing to do; the same for all lanes), so a recording is made for just that width.
-//! Any other width is at least 2 in all replays, and so different from 0 and 1.
+//! Values are computed as usual, and the expression of each is recorded with it. A width of 0 or 1 has a special
+//! meaning (no work; the same for all lanes), so a recording with such a width is valid for it alone. Any other width
+//! is at least 2 in all replays, and so different from 0 and 1.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -17,34 +17,34 @@ use super::scope::Scope;
 use super::{Size, scope};
 use crate::thread_state::{Clear, thread_state};
 
-/// The sizes of the recording that this thread makes.
+/// The sizes of this thread's current recording.
 pub(crate) struct Symbols {
-    /// Tells recordings apart: a size of another one is a constant here.
+    /// Distinguishes recordings: a size of another one is a constant here.
     serial: u32,
     sizes: Sizes,
     numbers: FxHashMap<SizeExpr, SizeId>,
     values: Vec<usize>,
     inputs: u16,
     counts: u16,
-    /// The expressions that are widths of nodes, and so at least 2.
+    /// The expressions that are widths of nodes, and therefore at least 2.
     wide: FxHashSet<SizeId>,
-    /// The widths of inputs that the body uses where they lie, where they may differ in each call, by the addresses of
-    /// the nodes.
+    /// The widths of inputs that the body uses in place, which may differ in each call, by the addresses of the nodes.
     shared: FxHashMap<usize, Extent>,
-    /// Why there was no room for a size.
+    /// The reason why there was no room for a size.
     overflow: Option<&'static str>,
 }
 
-/// What this thread knows of sizes.
+/// The per-thread state of sizes.
 pub(super) struct Local {
-    /// The sizes of the recording that it makes.
+    /// The sizes of the current recording.
     symbols: RefCell<Option<Symbols>>,
-    /// The host calls that it is in, the innermost last.
+    /// The current host calls, innermost last.
     pub(super) scopes: RefCell<Vec<Scope>>,
 }
 
 thread_local! {
-    /// Which recording this thread makes, or 0: read for each node, so it stands alone and needs no destructor.
+    /// The serial of this thread's current recording, or 0. It is read for each node, so it is separate and needs no
+    /// destructor.
     static SERIAL: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -59,7 +59,7 @@ thread_state! {
     static SIZES: Local = Local { symbols: RefCell::new(None), scopes: RefCell::new(Vec::new()) };
 }
 
-/// Whether this thread records a frozen function.
+/// Returns whether this thread records a frozen function.
 #[inline]
 pub(crate) fn is_recording() -> bool {
     SERIAL.get() != 0
@@ -69,7 +69,7 @@ fn put(symbols: Option<Symbols>) -> Option<Symbols> {
     SIZES.with(|sizes| sizes.symbols.replace(symbols))
 }
 
-/// The host calls that this thread is in.
+/// Runs a function on the current host calls of this thread.
 pub(super) fn with_scopes<R>(look: impl FnOnce(&mut Vec<Scope>) -> R) -> R {
     SIZES.with(|sizes| look(&mut sizes.scopes.borrow_mut()))
 }
@@ -94,13 +94,13 @@ pub(crate) fn begin() {
     put(Some(symbols));
 }
 
-/// Ends the recording; gives its sizes.
+/// Ends the recording; returns its sizes.
 pub(crate) fn end() -> Sizes {
     SERIAL.set(0);
     put(None).map_or_else(Sizes::new, |symbols| symbols.sizes)
 }
 
-/// Why the recording cannot be replayed, if there was no room for one of its sizes.
+/// Returns why the recording cannot be replayed, if there was no room for one of its sizes.
 pub(crate) fn overflow() -> Option<&'static str> {
     with(|symbols| symbols.overflow).flatten()
 }
@@ -111,17 +111,17 @@ fn note_overflow(reason: &'static str) {
     });
 }
 
-/// The sizes of a recording that is set aside.
+/// The sizes of a suspended recording.
 pub(crate) struct Paused(Option<Symbols>);
 
-/// Sets the recording aside.
+/// Suspends the recording.
 pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     pin_shared(site);
     SERIAL.set(0);
     Paused(put(None))
 }
 
-/// Continues with a recording that was set aside.
+/// Resumes a suspended recording.
 pub(crate) fn resume(Paused(symbols): Paused) {
     SERIAL.set(symbols.as_ref().map_or(0, |symbols| symbols.serial));
     put(symbols);
@@ -133,7 +133,7 @@ impl Paused {
     }
 }
 
-/// Which recording this thread makes.
+/// Returns the serial of this thread's current recording.
 pub(crate) fn serial() -> u32 {
     SERIAL.get()
 }
@@ -142,7 +142,7 @@ fn with<R>(run: impl FnOnce(&mut Symbols) -> R) -> Option<R> {
     SIZES.try_with(|sizes| sizes.symbols.borrow_mut().as_mut().map(run)).ok().flatten()
 }
 
-/// The next size that each replay is given.
+/// Creates the next size that is an input of each replay.
 pub(crate) fn input(value: usize) -> Size {
     let made = with(|symbols| {
         let number = symbols.inputs;
@@ -155,7 +155,7 @@ pub(crate) fn input(value: usize) -> Size {
     sized(value, made.flatten())
 }
 
-/// The product of some sizes.
+/// Returns the product of some sizes.
 pub(crate) fn product(sizes: &[Size]) -> Size {
     if sizes.iter().any(|size| size.is_always(Size::from(0))) {
         return Size::from(0);
@@ -163,7 +163,7 @@ pub(crate) fn product(sizes: &[Size]) -> Size {
     sizes.iter().fold(Size::from(1), |product, &size| product * size)
 }
 
-/// The number of elements that a step has found.
+/// Creates a number of elements that a step has computed.
 pub(crate) fn count(value: usize) -> Size {
     let made = with(|symbols| {
         let number = symbols.counts;
@@ -173,13 +173,13 @@ pub(crate) fn count(value: usize) -> Size {
     sized(value, made.flatten())
 }
 
-/// A size with its expression. Without room for more expressions, it is what the recording is made for.
+/// Creates a size with its expression. If there is no room for more expressions, the recording is pinned to it.
 #[track_caller]
 fn sized(value: usize, id: Option<SizeId>) -> Size {
     id.map_or(Size::from(value), |id| Size::symbolic(value, id, SERIAL.get()))
 }
 
-/// The result of an operation on sizes of which one is no constant.
+/// Returns the result of an operation on sizes of which at least one is not constant.
 #[cold]
 #[track_caller]
 pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size {
@@ -197,7 +197,7 @@ pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size 
     }
 }
 
-/// Notes that the recording relies on how two sizes compare.
+/// Records a guard on the comparison of two sizes.
 #[cold]
 #[track_caller]
 pub(crate) fn require(relation: Relation, left: Size, right: Size) {
@@ -219,41 +219,42 @@ fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, 
     });
 }
 
-/// Notes that the recording is made for this very size.
+/// Records a guard on the exact value of a size.
 #[cold]
 #[track_caller]
 pub(crate) fn pin(size: Size) {
     pin_at(Location::caller(), size);
 }
 
-/// As [`pin`], because of a line of the user's program that is no caller of ours.
+/// Like [`pin`], for a line of the user's program that is not our caller.
 #[cold]
 pub(crate) fn pin_at(site: &'static Location<'static>, size: Size) {
     require_at(site, Relation::Eq, size, Size::from(size.value()));
 }
 
-/// Notes the width of an input that the body uses where it lies: what the node at this address is asked for.
+/// Registers the width of an input that the body uses in place, by the address of its node.
 pub(crate) fn share(address: usize, width: Extent) {
     with(|symbols| symbols.shared.insert(address, width));
 }
 
-/// The width of a node that recordings use where it lies: in this one, if it does, or else the number of its lanes.
+/// Returns the width of a node that recordings use in place: its expression if this recording does, otherwise its
+/// number of lanes.
 #[cold]
 pub(crate) fn extent_of_shared(address: usize, lanes: u32) -> Extent {
     let known = SIZES.with(|sizes| sizes.symbols.try_borrow().ok()?.as_ref()?.shared.get(&address).copied());
     known.unwrap_or(Extent { lanes, size: SizeId(0) })
 }
 
-/// Makes the recording one for the widths of arrays that it uses where they lie: host calls know them as numbers.
+/// Pins the recording to the widths of arrays that it uses in place, because host calls know them as numbers.
 fn pin_shared(site: &'static Location<'static>) {
     let shared = with(|symbols| std::mem::take(&mut symbols.shared)).unwrap_or_default();
-    // In the order of the inputs, which is that of the guards.
+    // In the order of the inputs, which is also that of the guards.
     let mut widths: Vec<Extent> = shared.into_values().collect();
     widths.sort_by_key(|width| width.size);
     widths.into_iter().for_each(|width| pin_at(site, width.into()));
 }
 
-/// The width of a node, of a size that is no constant.
+/// Returns the width of a node for a size that is not constant.
 #[cold]
 #[track_caller]
 pub(crate) fn extent(size: Size) -> Extent {
@@ -261,14 +262,14 @@ pub(crate) fn extent(size: Size) -> Extent {
     Extent { lanes: size.value() as u32, size: size.id() }
 }
 
-/// A size that is no constant as one of which it is known whether it is 0, 1, or at least 2.
+/// Returns a size that is not constant, after settling whether it is 0, 1, or at least 2.
 #[cold]
 #[track_caller]
 pub(crate) fn settled(size: Size) -> Size {
     settled_at(size, Location::caller())
 }
 
-/// As [`settled`], because of a line of the user's program that is no caller of ours.
+/// Like [`settled`], for a line of the user's program that is not our caller.
 pub(crate) fn settled_at(size: Size, site: &'static Location<'static>) -> Size {
     if size.is_constant() || size.serial() != SERIAL.get() {
         return Size::from(size.value());
@@ -282,13 +283,13 @@ pub(crate) fn settled_at(size: Size, site: &'static Location<'static>) -> Size {
     size
 }
 
-/// The width of a node as a size.
+/// Returns the width of a node as a size.
 #[cold]
 pub(crate) fn size_of(extent: Extent) -> Size {
     let lanes = extent.lanes as usize;
     match SERIAL.get() {
         0 => Size::from(scope::size_of(extent.size).unwrap_or(lanes)),
-        // That of a node from elsewhere may be no size of this recording.
+        // The width of a node from elsewhere may be no size of this recording.
         serial => match with(|symbols| symbols.values.get(extent.size.index()).is_some()) {
             Some(true) => Size::symbolic(lanes, extent.size, serial),
             _ => Size::from(lanes),
@@ -296,12 +297,12 @@ pub(crate) fn size_of(extent: Extent) -> Size {
     }
 }
 
-/// Whether a size is known before any launch of a replay.
+/// Returns whether a size is known before any launch of a replay.
 pub(crate) fn is_known_at_first(size: SizeId) -> bool {
     with(|symbols| symbols.sizes.is_known_at_first(size)).unwrap_or_default()
 }
 
-/// The place of a size in the table.
+/// Returns the position of a size in the table.
 pub(crate) fn id_of(size: Size) -> SizeId {
     let id = known_id_of(size);
     if id.is_none() && is_recording() {
@@ -310,23 +311,23 @@ pub(crate) fn id_of(size: Size) -> SizeId {
     id.unwrap_or_default()
 }
 
-/// As [`id_of`]; nothing if there is no room for it.
+/// Like [`id_of`]; returns `None` if there is no room for it.
 pub(crate) fn known_id_of(size: Size) -> Option<SizeId> {
     with(|symbols| symbols.id_of(size)).flatten()
 }
 
-/// The expression of a width, in the table.
+/// Returns the expression of a width in the table.
 pub(crate) fn id_of_extent(extent: Extent) -> SizeId {
     if extent.size == SizeId(0) { id_of(Size::from(extent.lanes as usize)) } else { extent.size }
 }
 
-/// A size that widths of nodes are distinguished from: 0 or 1.
+/// Returns whether it is a size that widths of nodes are distinguished from: 0 or 1.
 fn is_narrow(size: Size) -> bool {
     size.is_constant() && size.value() < 2
 }
 
 impl Symbols {
-    /// Whether a size is at least 2 in all replays.
+    /// Returns whether a size is at least 2 in all replays.
     fn is_wide(&self, size: Size) -> bool {
         !size.is_constant() && size.serial() == self.serial && self.wide.contains(&size.id())
     }
@@ -341,7 +342,7 @@ impl Symbols {
         Some(id)
     }
 
-    /// The number that an expression is in all replays.
+    /// Returns the value of an expression that is the same in all replays.
     fn constant(&self, id: SizeId) -> Option<usize> {
         match self.sizes.exprs()[id.index()] {
             SizeExpr::Constant(value) => Some(value),
@@ -353,8 +354,8 @@ impl Symbols {
         self.intern(SizeExpr::Constant(value), value)
     }
 
-    /// The result of an operation, in a form in which equal products are one expression: so shapes that are taken apart
-    /// and put together again are known to be what they were.
+    /// Returns the result of an operation in a canonical form in which equal products are one expression. So shapes
+    /// that are split and joined again are known to be unchanged.
     fn combine(&mut self, op: SizeOp, a: SizeId, b: SizeId, value: usize) -> Option<SizeId> {
         let [left, right] = [a, b].map(|id| self.constant(id));
         if left.is_some() && right.is_some() {
@@ -384,7 +385,7 @@ impl Symbols {
         }
     }
 
-    /// The factors of an expression in ascending order, and the number that they are multiplied with.
+    /// Returns the factors of an expression in ascending order, and the constant that they are multiplied by.
     fn factors(&self, id: SizeId) -> Option<(SmallVec<[SizeId; 8]>, usize)> {
         let (mut factors, mut scale, mut open) = (SmallVec::new(), 1usize, vec![id]);
         while let Some(id) = open.pop() {
@@ -423,7 +424,7 @@ impl Symbols {
         self.intern(SizeExpr::Binary(SizeOp::Mul, product, scale), value)
     }
 
-    /// A division, of which nothing is left where all factors of the divisor are factors of the dividend.
+    /// Returns the expression of a division, which cancels if all factors of the divisor are factors of the dividend.
     fn quotient(&mut self, op: SizeOp, a: SizeId, b: SizeId, value: usize) -> Option<SizeId> {
         let ((mut rest, scale), (divisors, divisor)) = (self.factors(a)?, self.factors(b)?);
         let divides = divisor != 0

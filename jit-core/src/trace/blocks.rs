@@ -1,8 +1,8 @@
-//! Recording a reduction of blocks: consecutive lanes, a number of them at a time, are combined into one value.
+//! Recording block reductions: every block of consecutive lanes is combined into one value.
 //!
-//! The code of a kernel that reduces is called once for each block, which takes as long as a few hundred lanes. So
-//! lanes of a kernel as wide as there are blocks combine short ones, each reading its own. Which way it goes depends on
-//! the length of the blocks alone, so the order in which floats are added does too.
+//! The code of a reducing kernel is called once for each block, which costs as much as a few hundred lanes. So short
+//! blocks are combined by a kernel with one lane per block, each reading its own elements. The choice depends only on
+//! the length of the blocks, and so does the order in which floats are added.
 
 use std::panic::Location;
 
@@ -13,12 +13,12 @@ use super::{gather, record, reduce, region};
 use crate::graph::node::Var;
 use crate::size::Size;
 
-/// Blocks of at most so many lanes are combined by one lane, in ascending order.
+/// Blocks of at most this many lanes are combined by one lane, in ascending order.
 const SHORT: usize = 32;
 /// Blocks of at most this many lanes are combined without a loop.
 const UNROLLED: usize = 8;
 
-/// Each block of lanes combined into one value; the last block has those that are left.
+/// Combines each block of lanes into one value; the last block may be shorter.
 #[track_caller]
 pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: Size) -> Var {
     debug_assert_ne!(block.value(), 0);
@@ -38,7 +38,7 @@ pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: Size) -> Var {
     if block <= SHORT { short_blocks(op, a, block) } else { record::block_reduce_node(op, a, block) }
 }
 
-/// The reductions of one value in every lane, where they are exact.
+/// Returns the reductions of a value that is the same in every lane, if they are exact.
 #[track_caller]
 fn repeated(op: ReduceOp, a: &Var, block: Size) -> Option<Var> {
     let (bits, blocks, rest) = (a.literal()?, a.width().div_ceil(block), a.width() % block);
@@ -51,10 +51,10 @@ fn repeated(op: ReduceOp, a: &Var, block: Size) -> Option<Var> {
     Some(record::select(&is_whole, &whole, &last))
 }
 
-/// Each block combined by one lane.
+/// Combines each block by one lane.
 #[track_caller]
 fn short_blocks(op: ReduceOp, a: &Var, block: Size) -> Var {
-    // What a region around us does to its lanes has nothing to do with ours.
+    // These lanes are independent of the regions around us.
     let _outside = region::exit_all();
     if block <= UNROLLED {
         let block = block.get();
@@ -69,10 +69,10 @@ struct Blocks<'a> {
     op: BinaryOp,
     source: &'a Var,
     block: Size,
-    /// Lanes of the last block, if it is shorter.
+    /// The lanes of the last block, if it is shorter.
     rest: Size,
     identity: Var,
-    /// Where the block of each lane begins.
+    /// The start of each lane's block.
     first: Var,
     /// The lanes whose blocks are complete.
     is_whole: Var,
@@ -92,11 +92,11 @@ impl<'a> Blocks<'a> {
     #[track_caller]
     fn unrolled(&self, block: usize) -> Var {
         let mut total = self.identity.clone();
-        // How many lanes the last block has is no decision: a recording, and a kernel, is for any number.
+        // The length of the last block is no decision: a recording, and a kernel, serves any length.
         let is_last_short = self.rest != 0;
         for position in 0..block {
             let index = record::binary(BinaryOp::Add, &self.first, &number(position));
-            // Each block has its first lane.
+            // Each block has at least one lane.
             let is_there = (is_last_short && position > 0).then(|| is_below(&index, self.source.width()));
             let combined = self.combined(&total, &gather::gather(self.source, &index, is_there.as_ref()));
             total = is_there.map_or(combined.clone(), |is_there| record::select(&is_there, &combined, &total));
@@ -108,7 +108,7 @@ impl<'a> Blocks<'a> {
     fn in_loop(&self) -> Var {
         let length = match self.rest.is_always(Size::from(0)) {
             true => record::size(self.block),
-            // Where all blocks are whole, in this call, none has the rest.
+            // If all blocks are whole in this call, no block is shorter.
             false => record::select(&self.is_whole, &record::size(self.block), &record::size(self.rest)),
         };
         let inits = [number(0), self.identity.clone()];

@@ -1,4 +1,4 @@
-//! Recording a branch: both sides are traced once; a result is what the side that a lane takes gives.
+//! Recording a branch: both sides are traced once; the results of a lane are those of the side that it takes.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -17,21 +17,22 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
 
-/// Up to this much work on both sides together, computing both and selecting is cheaper than to branch.
+/// Up to this total cost of both sides, computing both and selecting is cheaper than branching.
 const SELECT_WORK: u32 = 24;
 
-/// A branch that is being recorded. Dropping it before [`BranchRecorder::finish`] leaves the trace as it was before.
+/// A branch that is being recorded. Dropping it before [`BranchRecorder::finish`] restores the trace to its state
+/// before.
 pub struct BranchRecorder {
     condition: Var,
     mark: Mark,
     work_before: u32,
-    /// Both sides run as they are written, and their values are blended.
+    /// Whether both sides run as written, and their values are blended.
     is_evaluated: bool,
-    /// What the first side has written, and the second, once they are closed.
+    /// The writes of the first and the second side, once they are closed.
     writes: [Writes; 2],
-    /// Reports of the sides.
+    /// The reports of the sides.
     reports: Vec<Report>,
-    /// Arrays as the first side has written them, until the branch is complete.
+    /// The arrays that the first side has written, until the branch is complete.
     written: Vec<Weak>,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
@@ -43,14 +44,14 @@ impl BranchRecorder {
     ///
     /// # Panics
     ///
-    /// When the condition is no mask, or depends on a region that is closed.
+    /// When the condition is not a mask, or depends on a region that is closed.
     #[must_use]
     pub fn begin(condition: &Var, site: &'static Location<'static>) -> Self {
         Self::open(condition, false, site)
     }
 
-    /// As [`BranchRecorder::begin`], with sides that run as they are written, under masks, and whose values are
-    /// blended: inside of them arrays can be read, also those that they have written.
+    /// Like [`BranchRecorder::begin`], but the sides run as written, under masks, and their values are blended. Inside
+    /// them arrays can be read, including those that they have written.
     ///
     /// # Panics
     ///
@@ -94,25 +95,24 @@ impl BranchRecorder {
         self.written.extend(closed.written);
     }
 
-    /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has
-    /// written to, and those before it else: each side writes on its own lanes, so the second may continue with what
-    /// the first has made.
+    /// Returns each array after the branch so far if only the branch has written to it, otherwise the array before.
+    /// Each side writes on its own lanes, so the second side may continue with the arrays that the first has written.
     pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
         scatter::latest_of(&region::writes_of(self.mark), before, after)
     }
 
-    /// Ends the first side and begins the one on which the condition does not hold.
+    /// Ends the first side and begins the side on which the condition is false.
     pub fn otherwise(&mut self) {
         self.close(0);
         self.mark = Self::open_side(&record::not(&self.condition), self.is_evaluated, self.site);
     }
 
-    /// Ends the branch with the values of both sides; gives the values after it. Where both sides give the same value,
-    /// that value passes through.
+    /// Ends the branch with the values of both sides; returns the values after it. A value that both sides share passes
+    /// through.
     ///
     /// # Panics
     ///
-    /// When the types of the sides differ, or widths do not fit together.
+    /// When the types of the sides differ, or widths do not match.
     #[must_use]
     pub fn finish(mut self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
         assert_eq!(then_values.len(), else_values.len(), "both sides of a branch give equally many values");
@@ -125,7 +125,7 @@ impl BranchRecorder {
     }
 
     fn merged(&self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
-        // What the other side has written is not what it was on the lanes of that side.
+        // An array written by the other side has changed on the lanes of that side.
         let continues =
             |side: usize, after: &Var, from: &Var| scatter::continues_within(&self.writes[side], after, from);
         let pairs = then_values.into_iter().zip(else_values);
@@ -137,7 +137,7 @@ impl BranchRecorder {
         self.branch(pairs)
     }
 
-    /// Whether both sides are so small that both are computed.
+    /// Returns whether both sides are so small that both are computed.
     #[must_use]
     pub fn is_small(&self) -> bool {
         numbering::work().wrapping_sub(self.work_before) <= SELECT_WORK
@@ -152,9 +152,9 @@ impl BranchRecorder {
     }
 
     fn branch(&self, pairs: Vec<[Var; 2]>) -> Vec<Var> {
-        // What is known while tracing needs no branch, as the lanes of a side that always exits.
+        // Values known while tracing need no branch, such as the lanes of a side that always exits.
         let is_free = |[a, b]: &[Var; 2]| a.literal().is_some() && b.literal().is_some();
-        // Memory of the lane is blended, too.
+        // Per-lane local memory is blended, too.
         let is_free = |pair: &[Var; 2]| is_free(pair) || local::is_local(&pair[0]);
         let is_chosen = |pair: &[Var; 2]| !passes_through(&pair[0], &pair[1]) && !is_free(pair);
         let chosen: Vec<[Var; 2]> = pairs.iter().filter(|pair| is_chosen(pair)).cloned().collect();
@@ -191,8 +191,8 @@ impl Drop for BranchRecorder {
     }
 }
 
-/// The values of the sides. An array that one side has written by scatters, which write on the lanes of that side
-/// alone, is after the branch what that side has made of it.
+/// Returns the values of the sides. If one side has written an array by scatters, which write only on the lanes of that
+/// side, the array after the branch is that of this side.
 fn written(continues: impl Fn(usize, &Var, &Var) -> bool, (a, b): (Var, Var)) -> [Var; 2] {
     let array = match () {
         () if continues(0, &a, &b) => scatter::settle(&a),
@@ -202,7 +202,7 @@ fn written(continues: impl Fn(usize, &Var, &Var) -> bool, (a, b): (Var, Var)) ->
     [array.clone(), array]
 }
 
-/// Both sides give the same value.
+/// Returns whether both sides have the same value.
 fn passes_through(a: &Var, b: &Var) -> bool {
     a.is_same(b) || is_equal_literal(a, b)
 }
@@ -215,14 +215,14 @@ fn select(mask: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) -> Va
     }
 }
 
-/// The first value where a mask holds, else the second.
+/// Selects the first value where a mask holds, otherwise the second.
 pub(crate) fn choose(mask: &Var, a: &Var, b: &Var, site: &'static Location<'static>) -> Var {
     let pair = written(|_, after, from| scatter::is_version_of(after, from), (a.clone(), b.clone()));
     check_pair(mask, &pair, site);
     select(mask, &pair, site)
 }
 
-/// Refuses values that cannot be chosen between.
+/// Rejects values between which no selection is possible.
 fn check_pair(condition: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) {
     let is_written = a.region() == RegionId::WRITING && a.is_same(b);
     [a, b].into_iter().filter(|_| !is_written).for_each(|var| region::check(var, site));

@@ -1,9 +1,9 @@
-//! Chains of branches on one integer, as a `match` makes them, as one switch.
+//! Converts chains of branches on one integer, as a `match` makes them, to one switch.
 //!
-//! `if n == 0 { A } else if n == 1 { B } else …` asks for one number after another. What the arms give is pure, so
-//! nothing but the results determines in which arm a lane is: a result whose value is a branch or a selection on
-//! `n == 1` where `n` is not 0 is one of three values, and so on. If enough arms are found, and their numbers lie close
-//! to one another, the kernel jumps to the arm instead.
+//! `if n == 0 { A } else if n == 1 { B } else …` tests one number after another. The results of the arms are pure, so
+//! only the results determine the arm of a lane. For example, a result whose value is a branch or a selection on `n ==
+//! 1` where `n` is not 0 is one of three values. If enough arms are found, and their numbers are close to one another,
+//! the kernel jumps to the arm instead.
 
 use std::panic::Location;
 
@@ -16,11 +16,11 @@ use crate::graph::op::Op;
 use crate::graph::payload::{Payload, RegionId, SwitchPayload, control_node, result};
 use crate::size::extent::Extent;
 
-/// So many arms, the one for all other numbers not counted, are worth a jump.
+/// The least number of arms, without the default, that is worth a jump.
 const LEAST_ARMS: usize = 4;
-/// Longer chains are left as they are.
+/// Longer chains are not converted.
 const MOST_ARMS: usize = 512;
-/// So many nodes are visited to find out whether a value uses another.
+/// The number of nodes visited to find out whether a value uses another.
 const LOOKED_AT: usize = 32;
 
 /// An arm: its condition, and the numbers for which it holds.
@@ -29,13 +29,13 @@ struct Arm {
     numbers: SmallVec<[i128; 2]>,
 }
 
-/// What one result is in the arms, as far as it depends on the number, and else.
+/// The values of one result in the arms, as far as it depends on the number, and otherwise.
 struct Chain {
     values: Vec<(Var, Var)>,
     rest: Var,
 }
 
-/// The results of a branch, by a switch. None if it is not the first of a chain of enough arms.
+/// Returns the results of a branch, by a switch; `None` if it is not the first of a chain of enough arms.
 pub(super) fn switch(
     condition: &Var,
     pairs: &[[Var; 2]],
@@ -69,7 +69,7 @@ pub(super) fn switch(
     Some(results.map(|(position, ty)| result(Op::SwitchResult, &node, ty, width, position, region, site)).collect())
 }
 
-/// The integer that a mask compares, and the numbers for which the mask is true.
+/// Returns the integer that a mask compares, and the numbers for which the mask is true.
 fn equality(mask: &Var) -> Option<(Var, SmallVec<[i128; 2]>)> {
     match mask.op() {
         Op::Compare(CompareOp::Eq) => {
@@ -92,7 +92,8 @@ fn equality(mask: &Var) -> Option<(Var, SmallVec<[i128; 2]>)> {
     }
 }
 
-/// What a result is in the arms of a chain that begins with a branch. Notes the branches and switches of the chain.
+/// Returns the values of a result in the arms of a chain that begins with a branch. Collects the branches and switches
+/// of the chain.
 fn chain(condition: &Var, [then, otherwise]: &[Var; 2], number: &Var, controls: &mut Vec<Var>) -> Chain {
     let is_on_number = |mask: &Var| equality(mask).is_some_and(|(other, _)| other.is_same(number));
     let mut values = vec![(condition.clone(), then.clone())];
@@ -136,7 +137,7 @@ fn chain(condition: &Var, [then, otherwise]: &[Var; 2], number: &Var, controls: 
     Chain { values, rest }
 }
 
-/// The arms of all chains. None if there are too few, or two overlap.
+/// Returns the arms of all chains; `None` if there are too few, or two overlap.
 fn arms(chains: &[Chain]) -> Option<Vec<Arm>> {
     let mut arms: Vec<Arm> = Vec::new();
     for (condition, _) in chains.iter().flat_map(|chain| &chain.values) {
@@ -153,7 +154,7 @@ fn arms(chains: &[Chain]) -> Option<Vec<Arm>> {
     (fits && numbers.len() == count).then_some(arms)
 }
 
-/// Whether a value is made from results of some branches and switches, as far as few steps show.
+/// Returns whether a value is made from results of some branches and switches, within a few steps.
 fn uses(value: &Var, controls: &[Var]) -> bool {
     let mut pending = vec![value.clone()];
     for _ in 0..LOOKED_AT {
@@ -166,8 +167,8 @@ fn uses(value: &Var, controls: &[Var]) -> bool {
     false
 }
 
-/// The case of each lane: the position of its arm, and no case's number on lanes of none. None if the numbers lie too
-/// far apart.
+/// Returns the case of each lane: the position of its arm, or an out-of-range number for lanes without an arm. `None`
+/// if the numbers are too far apart.
 fn case(number: &Var, arms: &[Arm]) -> Option<Var> {
     let least = arms.iter().flat_map(|arm| arm.numbers.iter().copied()).min()?;
     let offset = |(case, arm): (usize, &Arm)| {
@@ -184,7 +185,7 @@ fn case(number: &Var, arms: &[Arm]) -> Option<Var> {
     if offsets.iter().all(|&(case, offset)| case as i128 == offset) {
         return Some(slot);
     }
-    // One more, so that other lanes read zero.
+    // Plus one, so that other lanes read zero.
     let literal = |value: usize| record::literal(Type::U32, value as u64, 1);
     let places: Vec<(usize, Var)> =
         offsets.iter().map(|&(case, offset)| (offset as usize, literal(case + 1))).collect();
@@ -194,7 +195,8 @@ fn case(number: &Var, arms: &[Arm]) -> Option<Var> {
     Some(record::binary(BinaryOp::Sub, &case, &literal(1)))
 }
 
-/// How far each lane's number is from the least one, `u32`: not below the span for numbers that are beyond.
+/// Returns the distance of each lane's number from the smallest one, `u32`; it is at least the span for numbers
+/// outside.
 fn slot(number: &Var, least: i128, span: usize) -> Var {
     let ty = number.ty();
     let bits = least as u64 & (u64::MAX >> (64 - 8 * ty.size_bytes()));

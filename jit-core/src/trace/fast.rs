@@ -1,7 +1,7 @@
-//! Fast math: cheaper operations are recorded in their places.
+//! Fast math: records cheaper operations in place of exact ones.
 //!
-//! It is a matter of what is recorded, and nothing else: the cheaper operations are ordinary ones, part of the kernel,
-//! of its hash and of its text, and every backend computes them to the same bits.
+//! It affects only recording. The cheaper operations are ordinary ones, part of the kernel, of its hash and of its
+//! text, and every backend computes them to the same bits.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -16,16 +16,16 @@ thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread records fast math.
+/// Returns whether this thread records fast math.
 #[inline]
 pub(crate) fn is_on() -> bool {
     IS_ON.get()
 }
 
-/// Calls a function, and computes what it records faster and less exactly. Functions that it calls are included, work
-/// that it leaves to other threads is not.
+/// Calls a function, and records faster, less exact operations in it. This includes functions that it calls, but not
+/// work that it delegates to other threads.
 ///
-/// What changes, for the elements that are floats:
+/// For elements that are floats this changes:
 ///
 /// * `exp`, `exp2`, `ln`, `log2`, `log10`, `sin`, `cos`, `tan`, `asin`, `acos`, `atan`, `atan2`, `sinh`, `cosh`,
 ///   `tanh`, `erf`, `powf`, `hypot` and `rsqrt` of `f32`, and of halves, are approximated to a few units in the last
@@ -34,12 +34,12 @@ pub(crate) fn is_on() -> bool {
 /// * A sum or difference of a product, and of something else, is rounded once, by [`mul_add`](crate::Array::mul_add).
 /// * A division by a number that is known while recording is a multiplication by its reciprocal.
 ///
-/// The results do not depend on the device, nor on what else is in a kernel: the cheaper operations are recorded as
-/// such, and the interpreter computes them to the same bits as compiled code. Sums keep their order, NaN and infinities
+/// The results do not depend on the device, nor on the rest of a kernel: the cheaper operations are recorded as such,
+/// and the interpreter computes them to the same bits as compiled code. Sums keep their order; NaN and infinities keep
 /// their meaning.
 ///
-/// `#[jit(fast_math)]` says the same of a function; `#[jit(fast_math = false)]` takes it back for
-/// a function that is called in such a scope.
+/// `#[jit(fast_math)]` does the same for a function; `#[jit(fast_math = false)]` disables it for a function that is
+/// called in such a scope.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -59,7 +59,7 @@ pub fn fast_math<R>(function: impl FnOnce() -> R) -> R {
     function()
 }
 
-/// How fast math was before; it is again when this is dropped.
+/// The previous setting, which is restored when this is dropped.
 #[derive(Debug)]
 pub struct FastMath {
     before: bool,
@@ -81,19 +81,19 @@ impl Drop for FastMath {
     }
 }
 
-/// The operation to record on a value of a type.
+/// Returns the operation to record on a value of a type.
 #[inline]
 pub(super) fn unary(op: UnaryOp, ty: Type) -> UnaryOp {
     if op.is_transcendental() && is_on() && ty != Type::F64 { op.fast() } else { op }
 }
 
-/// The operation to record on two values of a type.
+/// Returns the operation to record on two values of a type.
 #[inline]
 pub(super) fn binary_op(op: BinaryOp, ty: Type) -> BinaryOp {
     if op.is_transcendental() && is_on() && ty != Type::F64 { op.fast() } else { op }
 }
 
-/// What to record instead of an operation on two values that no rule folds, if there is something cheaper.
+/// Returns a cheaper node for an operation on two values that no rule folds, if there is one.
 #[inline]
 #[track_caller]
 pub(super) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Option<Var> {
@@ -128,12 +128,12 @@ fn contracted_difference(a: &Var, b: &Var) -> Option<Var> {
     Some(record::fma(&record::unary(UnaryOp::Neg, &x), &y, a))
 }
 
-/// The factors of a product that has not been computed.
+/// Returns the factors of a product that has not been computed.
 fn product(var: &Var) -> Option<[Var; 2]> {
     if var.op() == Op::Binary(BinaryOp::Mul) { Some([var.operand(0)?, var.operand(1)?]) } else { None }
 }
 
-/// A product with the reciprocal of a literal, where that is a normal number.
+/// Returns the product with the reciprocal of a literal, if that is a normal number.
 #[track_caller]
 fn divided_by_constant(a: &Var, b: &Var) -> Option<Var> {
     let reciprocal = fold::reciprocal(b)?;

@@ -1,8 +1,8 @@
 //! The functions that are being traced: their names label kernels.
 //!
-//! A kernel is launched when values are asked for, mostly after the function that recorded them has returned. Each
-//! function and labelled statement therefore registers the lines of the program that it covers, and the label of a
-//! kernel is found from the line of what it computes.
+//! A kernel is launched when values are requested, usually after the function that recorded them has returned. Each
+//! function and labelled statement therefore registers the lines of the program that it covers. The label of a kernel
+//! is found from the line of the values that it computes.
 
 use crate::fork;
 use crate::thread_state::{Clear, thread_state};
@@ -13,11 +13,11 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What this thread is tracing, each list innermost last.
+/// The stacks of this thread's open traces, each innermost last.
 pub(crate) struct Traced {
     /// Labels of the functions and statements that are open.
     labels: RefCell<Vec<&'static str>>,
-    /// Functions, and how many regions were open around each.
+    /// Functions, with the number of regions open around each.
     pub(crate) functions: RefCell<Vec<(&'static Labelled, usize)>>,
     /// Names of calls whose targets are traced.
     pub(crate) calls: RefCell<Vec<&'static str>>,
@@ -37,11 +37,11 @@ thread_state! {
             calls: RefCell::new(Vec::new()) };
 }
 
-/// What was registered, by file.
+/// Registered labels, by file.
 static LABELLED: RwLock<hashbrown::HashMap<&'static str, Vec<&'static Labelled>, FxBuildHasher>> =
     RwLock::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
 
-/// Whether anything has a label: most kernels of programs that use none are launched without a look-up in the table.
+/// Whether anything has a label: programs without labels launch their kernels without a look-up in the table.
 static HAS_LABELS: AtomicBool = AtomicBool::new(false);
 
 /// A piece of a program with a label: a function or a statement.
@@ -55,13 +55,13 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// The lines of a file, with a label.
+    /// Creates a label for some lines of a file.
     #[must_use]
     pub const fn new(label: &'static str, file: &'static str, first_line: u32, last_line: u32) -> Self {
         Labelled { label, file, first_line, last_line, is_registered: AtomicBool::new(false) }
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub(crate) fn label(&self) -> &'static str {
         self.label
     }
@@ -90,7 +90,7 @@ impl Labelled {
     }
 }
 
-/// The label of the smallest piece of the program that covers a place, among those that were traced.
+/// Returns the label of the smallest traced piece of the program that covers a place.
 #[must_use]
 pub fn label_at(site: &Location<'_>) -> Option<&'static str> {
     if !HAS_LABELS.load(Ordering::Relaxed) {
@@ -101,17 +101,17 @@ pub fn label_at(site: &Location<'_>) -> Option<&'static str> {
     here.min_by_key(|piece| piece.lines()).map(|piece| piece.label)
 }
 
-/// The label of the innermost traced function or labelled statement that this thread is in.
+/// Returns the label of the innermost traced function or labelled statement of this thread.
 #[must_use]
 pub fn current_label() -> Option<&'static str> {
     TRACED.with(|traced| traced.labels.borrow().last().copied())
 }
 
-/// One label on the thread's stack, taken off again when dropped.
+/// One label on the thread's stack, popped when dropped.
 #[derive(Debug)]
 pub struct LabelScope(());
 
-/// Labels what is traced until the result is dropped.
+/// Labels everything traced until the result is dropped.
 #[must_use]
 pub fn label(piece: &'static Labelled) -> LabelScope {
     piece.register();

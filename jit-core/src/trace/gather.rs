@@ -1,10 +1,10 @@
 //! Recording a gather: reading the element of another lane.
 //!
 //! A source in memory is read there. A source that is a small expression need not go through memory: the expression is
-//! recorded again, with the index in the place of the lane's number and gathers in the place of loads. Otherwise the
-//! scheduler has the source written by an earlier kernel. All three give zero where the index is out of range, whatever
-//! the width of the source, 0 and 1 among them, and whether the index is a literal or computed. With `JIT_DEBUG` such
-//! an index is an error of the launch; to find it the elements are read from memory then, even those that are known.
+//! recorded again, with the index in place of the lane number and gathers in place of loads. Otherwise the scheduler
+//! has an earlier kernel write the source. All three return zero where the index is out of range, for any width of the
+//! source, including 0 and 1, and for literal and computed indices. With `JIT_DEBUG` such an index is an error of the
+//! launch. To detect it, the elements are then read from memory, even if they are known.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -23,12 +23,12 @@ use crate::graph::payload::RegionId;
 use crate::misuse::{self, Misuse};
 use crate::size::Size;
 
-/// The largest expression that is computed at the index in place of being written to memory, in nodes.
+/// The largest expression, in nodes, that is recomputed at the index instead of written to memory.
 const MAX_NODES: usize = 200;
-/// The most work that is done again in each iteration of a loop, to save a read from memory.
+/// The highest cost that is repeated in each iteration of a loop to save a read from memory.
 const MAX_LOOP_COST: u32 = 12;
 
-/// The elements of a source at an index where a mask holds and the index is in range, zero elsewhere.
+/// Returns the elements of a source at an index where a mask holds and the index is in range, zero elsewhere.
 #[track_caller]
 pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     let width: Size = record::common_width([Some(index), mask, None]).into();
@@ -53,12 +53,12 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     let at = Position::new(source, index, mask);
     match at.substitute(source) {
         Some(value) => masked(&value, inside().as_ref(), width),
-        // A mask that is true on all lanes is no operand, but makes as many lanes.
+        // A mask that is true on all lanes is not an operand, but still determines the width.
         None => widened(&at.read(source), width),
     }
 }
 
-/// As [`gather`] from a source that counts as repeated, to be as wide as there are elements, if it has width 1.
+/// Like [`gather`], but a source of width 1 counts as repeated to a number of elements.
 #[track_caller]
 pub(crate) fn gather_repeated(source: &Var, elements: Size, index: &Var, mask: Option<&Var>) -> Var {
     if local::is_local(source) || source.width() != 1 || elements == 1 {
@@ -74,25 +74,25 @@ pub(crate) fn gather_repeated(source: &Var, elements: Size, index: &Var, mask: O
     masked(source, lanes_inside(index, elements, mask).as_ref(), width)
 }
 
-/// As [`gather`], by a read from memory: an index that is to be checked needs an array that it is an index of.
+/// Like [`gather`], by a read from memory: checking an index needs an array that it refers to.
 #[track_caller]
 fn checked(source: &Var, index: &Var, mask: Option<&Var>, width: Size) -> Var {
     if source.region() == RegionId::NONE {
         let source = in_memory(source);
         return Position::new(&source, index, mask).read(&source);
     }
-    // A state of width 1 of a traced loop is in no memory.
+    // A state of width 1 of a traced loop is not in memory.
     masked(source, Some(&checked_lanes(source, source.width(), index, mask)), width)
 }
 
-/// The lanes whose index is in range of so many elements, which is checked with an array that has them.
+/// Returns the lanes whose index is in range, checked against an array with this number of elements.
 #[track_caller]
 fn checked_lanes(source: &Var, elements: Size, index: &Var, mask: Option<&Var>) -> Var {
     let ones = in_memory(&record::literal(source.ty(), scalar::cast(Type::U32, source.ty(), 1), elements));
     record::cast(Type::Bool, &Position::new(&ones, index, mask).read(&ones))
 }
 
-/// A value that the host knows, as elements in memory.
+/// Returns a host value as elements in memory.
 #[track_caller]
 fn in_memory(source: &Var) -> Var {
     let Some(bits) = source.known_bits() else { return source.clone() };
@@ -103,12 +103,12 @@ fn in_memory(source: &Var) -> Var {
     }
 }
 
-/// Where to read, and on which lanes.
+/// The positions to read, and the lanes that read.
 struct Position {
     index: Var,
-    /// Lanes that touch memory: those that are asked for and reach the code.
+    /// The lanes that access memory: those that are requested and reach the code.
     mask: Option<Var>,
-    /// The loop body that the reading does not leave: lanes that do not enter it read nothing.
+    /// The loop body that the read must not be moved out of: lanes that do not enter it read nothing.
     pinned: RegionId,
 }
 
@@ -117,9 +117,9 @@ impl Position {
     fn new(source: &Var, index: &Var, mask: Option<&Var>) -> Self {
         let in_range = index.literal().is_some_and(|index| source.width() > index as usize);
         let around = if in_range { None } else { region::current_mask() };
-        // Reading one element for all lanes does not become reading it in each lane because a branch is around it: how
-        // wide a value is must not depend on whether it is read from memory. Where indices are checked, lanes that get
-        // here are distinguished from others.
+        // Reading one element for all lanes does not become a read per lane because a branch is around it: the width of
+        // a value must not depend on whether it is read from memory. If indices are checked, lanes that reach the code
+        // are distinguished from others.
         let is_one = index.width() == 1 && mask.is_none_or(|mask| mask.width() == 1);
         let around = around.filter(|around| !is_one || around.width() == 1 || config::is_debug_on());
         let mask = match (mask, around) {
@@ -138,7 +138,7 @@ impl Position {
         record::gather_node(source, &self.index, self.mask.as_ref(), flags, self.pinned)
     }
 
-    /// The source's expression at the index, if that is cheaper than memory.
+    /// Returns the source's expression at the index, if that is cheaper than memory.
     #[track_caller]
     fn substitute(&self, source: &Var) -> Option<Var> {
         let is_repeated = region::innermost_loop() != RegionId::NONE;
@@ -186,18 +186,18 @@ impl Substitution<'_> {
         self.done.remove(&source.address())
     }
 
-    /// The operands that must be recorded first.
+    /// Returns the operands that must be recorded first.
     fn missing_operands(&self, var: &Var) -> Vec<Var> {
         if is_leaf(var) {
             return Vec::new();
         }
-        // The source of a gather is no value of the lane.
+        // The source of a gather is not a per-lane value.
         let first = usize::from(var.op() == Op::Gather);
         let operands = (first..var.op().slots()).filter_map(|slot| var.operand(slot));
         operands.filter(|operand| !self.done.contains_key(&operand.address())).collect()
     }
 
-    /// The node at the other lane, from operands at the other lane.
+    /// Returns the node at the other lane, from operands at the other lane.
     #[track_caller]
     fn rebuild(&self, var: &Var) -> Option<Var> {
         if var.width() == 1 && !matches!(var.op(), Op::LaneIndex) {
@@ -229,7 +229,7 @@ impl Substitution<'_> {
         }
     }
 
-    /// A gather at an index that was itself computed for the other lane.
+    /// Records a gather at an index that was itself computed for the other lane.
     #[track_caller]
     fn nested_gather(&self, var: &Var, index: Var, mask: Option<Var>) -> Option<Var> {
         let source = var.operand(0)?;
@@ -241,12 +241,12 @@ impl Substitution<'_> {
     }
 }
 
-/// Whether a node has no operands that the substitution visits.
+/// Returns whether a node has no operands that the substitution visits.
 fn is_leaf(var: &Var) -> bool {
     var.width() == 1 || var.has_data() || var.op().slots() == 0 || var.op().is_stored()
 }
 
-/// The value that is the same in every lane of a source, of width 1.
+/// Returns the value that is the same in every lane of a source, of width 1.
 #[track_caller]
 fn uniform_value(source: &Var) -> Option<Var> {
     match source.op() {
@@ -263,7 +263,7 @@ fn widened(value: &Var, width: Size) -> Var {
     if value.width() == 1 { record::broadcast(value, width) } else { value.clone() }
 }
 
-/// The value where the mask holds, zero elsewhere.
+/// Returns the value where the mask holds, zero elsewhere.
 #[track_caller]
 fn masked(value: &Var, mask: Option<&Var>, width: Size) -> Var {
     let value = match mask {

@@ -1,7 +1,7 @@
-//! Which lanes have an index that is in range.
+//! Ranges of indices: the lanes whose index is in range.
 //!
-//! Kernels see to it that an access to memory out of range reads zero and writes nothing. Here is what makes the same
-//! of elements that are not in memory: where an array is an expression, or is in memory behind another one.
+//! Kernels ensure that an out-of-range access to memory reads zero and writes nothing. This module does the same for
+//! elements that are not in memory: where an array is an expression, or is in memory as part of another one.
 
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, scalar};
 
@@ -10,10 +10,10 @@ use crate::graph::node::Var;
 use crate::graph::op::Op;
 use crate::size::Size;
 
-/// Operations that are visited to find out how large an index can be.
+/// The number of operations visited to find the largest value of an index.
 const MAX_DEPTH: u32 = 8;
 
-/// The lanes of a mask whose index is in range of an array of a width; none if that is all lanes.
+/// Returns the lanes of a mask whose index is in range of an array of a width; `None` if these are all lanes.
 #[track_caller]
 pub(super) fn lanes_inside(index: &Var, width: Size, mask: Option<&Var>) -> Option<Var> {
     if is_always_inside(index, width) {
@@ -23,32 +23,32 @@ pub(super) fn lanes_inside(index: &Var, width: Size, mask: Option<&Var>) -> Opti
     Some(mask.map_or_else(|| inside.clone(), |mask| record::and(mask, &inside)))
 }
 
-/// Whether an index is at least zero and below a number, which is a `u32`.
+/// Returns whether an index is at least zero and below a number, which is a `u32`.
 #[track_caller]
 pub(super) fn is_below(index: &Var, end: &Var) -> Var {
-    // What is negative becomes large.
+    // Negative values become large ones.
     let ty = if index.ty().size_bytes() == 8 { Type::U64 } else { Type::U32 };
     record::compare(CompareOp::Lt, &record::cast(ty, index), &record::cast(ty, end))
 }
 
-/// Whether an index is known to be in range.
+/// Returns whether an index is known to be in range.
 pub(super) fn is_always_inside(index: &Var, width: Size) -> bool {
     (is_lane_index(index) && index.width().is_always(width))
         || width.is_constant() && most(index).is_some_and(|most| most < width.value() as u64)
 }
 
-/// Whether an index is known to be out of range in every lane: a literal one that is negative, or no smaller than the
+/// Returns whether an index is known to be out of range in every lane: a literal that is negative, or not below the
 /// width.
 pub(crate) fn is_never_inside(index: &Var, width: Size) -> bool {
     let Some(bits) = index.literal() else { return false };
     let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
     let is_negative = index.ty().is_signed_integer() && position < 0;
-    // What is beyond the largest of `i64` is beyond every width. A width that a replay computes is compared by its
+    // Values beyond the maximum of `i64` are beyond every width. A width that a replay computes is compared by its
     // kernels.
     is_negative || usize::try_from(position).map_or(true, |position| width.is_constant() && position >= width.value())
 }
 
-/// Whether an index is the number of the lane, of a type that holds that of every lane.
+/// Returns whether an index is the lane number, in a type that can hold it for every lane.
 pub(super) fn is_lane_index(index: &Var) -> bool {
     match index.op() {
         Op::LaneIndex => true,
@@ -59,7 +59,7 @@ pub(super) fn is_lane_index(index: &Var) -> bool {
     }
 }
 
-/// A number that an index does not exceed, in any replay; none if it may be negative, or nothing is known.
+/// Returns an upper bound of an index, in any replay; `None` if it may be negative, or nothing is known.
 pub(crate) fn most(index: &Var) -> Option<u64> {
     most_within(index, MAX_DEPTH)
 }
@@ -104,7 +104,7 @@ mod tests {
     const LANES: usize = 16;
     const TYPES: [Type; 6] = [Type::I8, Type::U8, Type::I32, Type::U32, Type::I64, Type::U64];
 
-    /// A value, and what it is on each lane.
+    /// A value, and its value on each lane.
     #[derive(Clone)]
     struct Known {
         var: Var,
@@ -182,7 +182,7 @@ mod tests {
             let Known { var, values } = any_value(&mut rng, ty, round % 5);
             let Some(most) = most(&var) else { continue };
             found += 1;
-            // A negative number is one of the large ones.
+            // A negative number becomes a large one.
             let largest = values.into_iter().max().expect("there are lanes");
             assert!(largest <= most, "{ty}: {largest} is more than {most} in round {round}: {:?}", var.op());
         }

@@ -1,11 +1,11 @@
-//! Recording per-lane local memory: a few elements that each lane reads and writes at computed positions.
+//! Recording per-lane local memory: a private scratch array per lane, accessed at computed positions.
 //!
-//! Such a memory is a value like any other: a write makes a new version of it, and a read is one of a version. So
-//! reading after writing needs no rule, loops carry versions as state, and clones are independent. Which versions can
-//! share a place, so that a write changes it instead of copying it, is decided by the scheduler.
+//! Such a memory is a value like any other: a write makes a new version of it, and a read refers to a version. So reads
+//! after writes need no rule, loops carry versions as state, and clones are independent. The scheduler decides which
+//! versions can share storage, so that a write changes it instead of copying it.
 //!
-//! A masked write has an index that is out of range on the lanes that are off, for there nothing is written; at a
-//! constant index it writes what is there already, so that the memory can be kept in registers.
+//! A masked write has an index that is out of range on inactive lanes, where nothing is written. At a constant index it
+//! writes the existing value instead, so that the memory can be kept in registers.
 
 use std::panic::Location;
 
@@ -22,7 +22,7 @@ use crate::graph::payload::{Payload, RegionId};
 use crate::misuse::Misuse;
 use crate::size::Size;
 
-/// A new memory of some elements, each with the same value.
+/// Creates a memory of some elements, all with the same value.
 #[track_caller]
 pub(crate) fn fresh(len: u32, value: &Var) -> Var {
     let region = region::of_operands([Some(value), None, None]).max(region::innermost_body());
@@ -41,13 +41,13 @@ pub(crate) fn fresh(len: u32, value: &Var) -> Var {
     memory
 }
 
-/// Whether a value is a per-lane local memory.
+/// Returns whether a value is a per-lane local memory.
 #[inline]
 pub(crate) fn is_local(var: &Var) -> bool {
     var.flags() & flag::LOCAL != 0
 }
 
-/// The number of elements, of a memory that is no state of an open loop.
+/// Returns the number of elements of a memory that is not the state of an open loop.
 pub(crate) fn len_of(var: &Var) -> Option<u32> {
     let mut version = original(var);
     loop {
@@ -59,7 +59,7 @@ pub(crate) fn len_of(var: &Var) -> Option<u32> {
     }
 }
 
-/// The memory that one was made from by a write, or by a loop that writes; and what writes.
+/// Returns the memory before the last write, or before a loop that writes, with the writing node.
 pub(crate) fn before(version: &Var) -> Option<(Var, Var)> {
     let version = &original(version);
     match version.op() {
@@ -74,15 +74,15 @@ pub(crate) fn before(version: &Var) -> Option<(Var, Var)> {
     }
 }
 
-/// The slots of a write: what it needs comes first, so that this is computed while the previous version is still in its
-/// place.
+/// The slots of a write. The value and its dependencies come first, so that they are computed while the previous
+/// version is still in storage.
 pub(crate) const VALUE: usize = 0;
 pub(crate) const INDEX: usize = 1;
 pub(crate) const PREVIOUS: usize = 2;
-/// The slot of the version that is read; that of the index is the first.
+/// The slot of the version that is read; the index is in the first slot.
 pub(crate) const VERSION: usize = 1;
 
-/// The element at an index where a mask holds, zero elsewhere and where the index is out of range.
+/// Returns the element at an index where a mask holds, zero elsewhere and where the index is out of range.
 #[track_caller]
 pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> Var {
     let Some(index) = &reachable(len, index) else {
@@ -90,7 +90,7 @@ pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> 
         return record::literal(version.ty(), 0, width);
     };
     let is_known = index.literal().is_some();
-    // What checks the index must know which lanes get here.
+    // Checks of the index must know which lanes reach the code.
     let is_checked = config::is_debug_on() && !is_known;
     let mask = if is_checked { within(region::current_mask(), mask) } else { mask.cloned() };
     let index = wide(index);
@@ -119,8 +119,8 @@ pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> 
     }
 }
 
-/// Writes a value to the element at an index, where a mask and the branches around it hold. Where the index is out of
-/// range nothing is written.
+/// Writes a value to the element at an index, where a mask and the branches around it hold. Nothing is written where
+/// the index is out of range.
 #[track_caller]
 pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask: Option<&Var>) {
     let site = Location::caller();
@@ -160,7 +160,7 @@ pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask:
     *version = after;
 }
 
-/// The one memory where a mask holds, else the other.
+/// Selects the first memory where a mask holds, otherwise the second.
 #[track_caller]
 pub(crate) fn select(site: &'static Location<'static>, mask: &Var, a: &Var, b: &Var) -> Var {
     match mask.literal() {
@@ -177,13 +177,13 @@ pub(crate) fn select(site: &'static Location<'static>, mask: &Var, a: &Var, b: &
     }
 }
 
-/// The elements, one by one.
+/// Returns the elements, one by one.
 #[track_caller]
 pub(crate) fn elements(version: &Var, len: u32) -> Vec<Var> {
     (0..len).map(|index| read(version, len, &record::literal(Type::U32, index.into(), 1), None)).collect()
 }
 
-/// A memory of elements.
+/// Creates a memory of elements.
 #[track_caller]
 pub(crate) fn of_elements(ty: Type, elements: &[Var]) -> Var {
     let len = elements.len() as u32;
@@ -194,13 +194,13 @@ pub(crate) fn of_elements(ty: Type, elements: &[Var]) -> Var {
     version
 }
 
-/// The mask of an index that is out of range where the mask does not hold; and the index.
+/// Returns the mask and the index of an index that is out of range where the mask does not hold.
 pub(crate) fn masked_index(index: &Var) -> Option<(Var, Var)> {
     let is_masked = index.op() == Op::Select && index.operand(2)?.literal() == Some(nowhere(index.ty()));
     if is_masked { Some((index.operand(0)?, index.operand(1)?)) } else { None }
 }
 
-/// An index that is out of range of every memory.
+/// Returns an index that is out of range of every memory.
 fn nowhere(ty: Type) -> u64 {
     ty.bit_mask()
 }
@@ -210,7 +210,7 @@ fn out_of_range_unless(mask: &Var, index: &Var) -> Var {
     record::select(mask, index, &record::literal(index.ty(), nowhere(index.ty()), 1))
 }
 
-/// The index in a type that has numbers for elements which do not exist.
+/// Converts the index to a type that can represent out-of-range positions.
 #[track_caller]
 fn wide(index: &Var) -> Var {
     match index.ty() {
@@ -229,8 +229,8 @@ fn within(around: Option<Var>, mask: Option<&Var>) -> Option<Var> {
     mask.filter(|mask| mask.literal() != Some(1))
 }
 
-/// An index that can be one of an element: none if it is a literal that is out of range. With `JIT_DEBUG` such a
-/// literal becomes a value that the kernel checks, and reports.
+/// Returns an index that can be in range; `None` for a literal that is out of range. With `JIT_DEBUG` such a literal
+/// becomes a value that the kernel checks, and reports.
 #[track_caller]
 fn reachable(len: u32, index: &Var) -> Option<Var> {
     match is_never_inside(index, Size::from(len as usize)) {

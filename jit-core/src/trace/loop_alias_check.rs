@@ -1,8 +1,8 @@
-//! What a traced loop writes to is not read in it.
+//! Checks that a traced loop does not read arrays that it writes to.
 //!
-//! The parameter of a state looks the same whether the state is a value of the lane or an array in memory that all
-//! lanes share; which of them it is, is known when the body has been recorded. So the body is searched then for uses
-//! that an array in memory does not have, and for writes to it that the loop would not remember.
+//! The parameter of a state looks the same whether the state is a per-lane value or an array in memory that all lanes
+//! share. Which of them it is, is known only after the body has been recorded. So the body is then searched for uses
+//! that an array in memory does not allow, and for writes to it whose result the loop would lose.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -15,7 +15,7 @@ use crate::graph::op::Op;
 use crate::graph::payload::{Payload, RegionId, State};
 use crate::misuse::Misuse;
 
-/// The scatters and loops that write to a state in memory in the body, the last first.
+/// Returns the scatters and loops that write to a state in memory in the body, the last first.
 pub(crate) fn writers(state: &State) -> Vec<Var> {
     let mut writers = Vec::new();
     let mut array = state.next.clone().filter(|_| state.is_memory);
@@ -27,7 +27,7 @@ pub(crate) fn writers(state: &State) -> Vec<Var> {
     writers
 }
 
-/// Refuses a value that is an array in memory, written by lanes of an open region.
+/// Rejects a value that is an array in memory, written by lanes of an open region.
 pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) {
     if var.region() == RegionId::WRITING {
         region::refuse_reading(var, site);
@@ -45,7 +45,7 @@ pub(crate) fn check(id: RegionId, condition: &Var, states: &[State], site: &'sta
         pending: Vec::new(),
         site,
     };
-    // Of an array that is not written, the parameter itself may be what follows.
+    // For an array that is not written, the parameter itself may be the next state.
     let next = states.iter().filter_map(|state| state.next.as_ref());
     [condition].into_iter().chain(next).for_each(|var| search.reach(var));
     while let Some(var) = search.pending.pop() {
@@ -57,7 +57,7 @@ struct Search {
     id: RegionId,
     /// Parameters that are arrays in memory.
     arrays: FxHashSet<NonNull<Node>>,
-    /// The scatters and loops that the states in memory go through.
+    /// The scatters and loops that make the next state of arrays in memory.
     writers: FxHashSet<NonNull<Node>>,
     seen: FxHashSet<NonNull<Node>>,
     pending: Vec<Var>,
@@ -66,7 +66,7 @@ struct Search {
 
 impl Search {
     fn reach(&mut self, var: &Var) {
-        // What was recorded before the loop does not depend on it.
+        // Nodes recorded before the loop do not depend on it.
         if var.region() >= self.id && self.seen.insert(var.address()) {
             self.pending.push(var.clone());
         }
@@ -110,15 +110,15 @@ impl Search {
         }
     }
 
-    /// What was written before to the array.
+    /// Visits the earlier writes to the array.
     fn reach_array(&mut self, array: &Var) {
         if array.op() != Op::Param {
             self.reach(array);
         }
     }
 
-    /// Refuses to write to a state that the loop does not take the result of: every iteration would begin with what was
-    /// there before the loop.
+    /// Rejects writes to a state whose result the loop does not take: every iteration would begin with the contents
+    /// from before the loop.
     fn check_writer(&self, writer: &Var, target: &Var) {
         let origin = scatter::origin(target);
         if origin.region() != self.id || self.writers.contains(&writer.address()) {

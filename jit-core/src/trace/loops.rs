@@ -1,11 +1,11 @@
 //! Recording a loop: the condition and the body are each traced once, on parameters that represent the state.
 //!
-//! A state whose next value is made from its parameter by scatters alone is in memory: all lanes share it, and its
-//! width is its own. The body reads it nowhere; the array after the loop is a result like the others.
+//! A state whose next value is made from its parameter only by scatters is in memory: all lanes share it, and it has
+//! its own width. The body never reads it; the array after the loop is a result like the others.
 //!
-//! What a loop changes becomes as wide as the loop. The one exception is a loop whose condition has width 1 and in
-//! which no state of width 1 becomes wider: there what has width 1 is the same in all lanes, in every iteration, and so
-//! after the loop. What such a loop writes from values of width 1 is written once, not by each lane.
+//! State that a loop changes becomes as wide as the loop. The one exception is a loop whose condition has width 1 and
+//! in which no state of width 1 becomes wider: there values of width 1 are the same in all lanes, in every iteration,
+//! and therefore after the loop. Writes of values of width 1 in such a loop happen once, not in each lane.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -23,7 +23,7 @@ use crate::graph::payload::{Bound, LoopPayload, Payload, RegionId, Results, Stat
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
 
-/// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
+/// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] restores the trace to its state before.
 ///
 /// Lanes run `state = inits; while condition(state) { state = body(state) }`, each for as long as its own condition
 /// holds.
@@ -32,7 +32,7 @@ pub struct LoopRecorder {
     inits: Vec<Var>,
     params: Vec<Var>,
     condition: Option<Var>,
-    /// How many iterations a lane may make; the last of the states counts them.
+    /// The maximum number of iterations of a lane; the last of the states counts them.
     bound: Option<Bound>,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
@@ -40,15 +40,15 @@ pub struct LoopRecorder {
 }
 
 impl LoopRecorder {
-    /// Begins a loop over a state. The second result represents the state while the loop is recorded; the condition is
+    /// Begins a loop over a state. The second result represents the state while the loop is recorded. The condition is
     /// recorded first.
     #[must_use]
     pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
         Self::begin_bounded(inits, None, site)
     }
 
-    /// As [`LoopRecorder::begin`], of a loop in which a lane may make no more iterations than a number: if one wants
-    /// to, the launch fails.
+    /// Like [`LoopRecorder::begin`], with a maximum number of iterations of each lane. The launch fails if a lane needs
+    /// more.
     #[must_use]
     pub fn begin_bounded(
         inits: &[Var],
@@ -69,43 +69,43 @@ impl LoopRecorder {
         (recorder, params.into_iter().take(visible).collect())
     }
 
-    /// Sets the condition, a mask that was computed from the parameters. What is recorded from here on is the body.
+    /// Sets the condition, a mask that was computed from the parameters. The nodes recorded from here on are the body.
     ///
     /// # Panics
     ///
-    /// When the condition is no mask, is true for ever, or depends on a region that is closed.
+    /// When the condition is not a mask, is always true, or depends on a region that is closed.
     pub fn condition(&mut self, mask: &Var) {
         check_condition(mask, self.site);
-        // Lanes that took another side of a branch around the loop must not run it, wherever it comes to be.
+        // Lanes that took another side of a branch around the loop must not run it, wherever it is placed.
         self.condition = Some(region::conjunction(&self.within_bound(mask)));
         region::begin_body(self.mark);
     }
 
-    /// The lanes of a mask that may continue.
+    /// Returns the lanes of a mask that may continue.
     fn within_bound(&self, mask: &Var) -> Var {
         let Some(Bound { limit, position }) = self.bound else { return mask.clone() };
         let limit = record::literal(Type::U32, limit.into(), 1);
         record::and(mask, &record::compare(CompareOp::Le, &self.params[position], &limit))
     }
 
-    /// The number of iterations after one more.
+    /// Returns the number of iterations plus one.
     fn counted(&self) -> Option<Var> {
         let one = record::literal(Type::U32, 1, 1);
         self.bound.map(|bound| record::binary(BinaryOp::Add, &self.params[bound.position], &one))
     }
 
-    /// Ends the loop with the state after the body; gives the state after the loop.
+    /// Ends the loop with the state after the body; returns the state after the loop.
     ///
     /// # Panics
     ///
-    /// When the type of a state variable changed, or widths do not fit together.
+    /// When the type of a state variable changed, or widths do not match.
     #[must_use]
     pub fn finish(self, next: Vec<Var>) -> Vec<Var> {
         self.finish_with(next, Vec::new())
     }
 
-    /// As [`LoopRecorder::finish`]. What is `late` gets its first value in the body: it is zero before, and comes after
-    /// the others in the result.
+    /// Like [`LoopRecorder::finish`]. The `late` variables are first assigned in the body: they are zero before, and
+    /// come after the others in the result.
     #[must_use]
     pub fn finish_with(mut self, mut next: Vec<Var>, late: Vec<Var>) -> Vec<Var> {
         let visible = next.len();
@@ -130,7 +130,7 @@ impl LoopRecorder {
             results
         };
         let mut states: Vec<State> = self.take_states(next);
-        // Reports have their places behind the states that the loop began with.
+        // States of reports come after the initial states of the loop.
         let late = states.split_off(early);
         let reported: Vec<Range<usize>> =
             reports.iter_mut().map(|report| add_states_of(report, self.mark.id, &mut states)).collect();
@@ -144,7 +144,7 @@ impl LoopRecorder {
         }
         let lanes = Lanes::of(&condition, &states, self.site);
         refuse_shared_atomics(lanes, &states);
-        // Nothing is refused from here on.
+        // Nothing is rejected from here on.
         region::hand_on(region::complete(self.mark).written);
         if condition.literal() == Some(0) {
             let after = (0..early).chain(first_late..states.len()).map(|position| lanes.after_none(&states[position]));
@@ -186,7 +186,7 @@ impl LoopRecorder {
         let is_unchanged = next.is_same(&param) || is_same_value(&next, &init);
         let is_memory = !local::is_local(&init) && scatter::is_version_of(&next, &param);
         if !is_unchanged && !is_memory {
-            // An array that is written in this region or in one around it does not become a value of the lane.
+            // An array that is written in this region or in an outer one does not become a per-lane value.
             [&init, &next].into_iter().for_each(|var| loop_alias_check::refuse_reading(var, self.site));
         }
         State { param, next: (!is_unchanged).then_some(next), init, is_memory }
@@ -199,7 +199,7 @@ impl Drop for LoopRecorder {
     }
 }
 
-/// Refuses what cannot be the condition of a loop that is recorded.
+/// Rejects masks that cannot be the condition of a recorded loop.
 pub(crate) fn check_condition(mask: &Var, site: &'static Location<'static>) {
     check_mask(mask, site);
     if mask.literal() == Some(1) && mask.width() != 0 {
@@ -210,7 +210,7 @@ pub(crate) fn check_condition(mask: &Var, site: &'static Location<'static>) {
     }
 }
 
-/// Refuses what cannot be the condition of any loop.
+/// Rejects masks that cannot be the condition of any loop.
 pub(crate) fn check_mask(mask: &Var, site: &'static Location<'static>) {
     region::check(mask, site);
     if mask.ty() != Type::Bool {
@@ -218,12 +218,12 @@ pub(crate) fn check_mask(mask: &Var, site: &'static Location<'static>) {
     }
 }
 
-/// An array in memory that lanes of an open region write.
+/// Returns whether it is an array in memory that lanes of an open region write.
 fn is_being_written(var: &Var) -> bool {
     var.region() == RegionId::WRITING
 }
 
-/// The result of a loop for a state.
+/// Returns the result of a loop for a state.
 pub(crate) fn loop_result(node: &Var, position: usize) -> Var {
     let Some(Payload::Loop(payload)) = node.payload() else { unreachable!("the node of a loop has its parts") };
     let state = &payload.states[position];
@@ -245,8 +245,8 @@ pub(crate) fn loop_result(node: &Var, position: usize) -> Var {
     value
 }
 
-/// Memory of the lane after a loop that cannot be run again: its elements are kept with what else the loop has
-/// computed.
+/// Per-lane local memory after a loop that cannot run again: its elements are stored with the other results of the
+/// loop.
 fn kept_elements(node: &Var, memory: &Var, payload: &LoopPayload) -> Var {
     let Some(len) = local::len_of(memory) else { return memory.clone() };
     let elements = local::elements(memory, len);
@@ -255,20 +255,20 @@ fn kept_elements(node: &Var, memory: &Var, payload: &LoopPayload) -> Var {
     local::of_elements(memory.ty(), &elements)
 }
 
-/// Both are the same node, or the same constant.
+/// Returns whether both are the same node, or the same constant.
 pub(crate) fn is_same_value(a: &Var, b: &Var) -> bool {
     a.is_same(b) || is_equal_literal(a, b)
 }
 
-/// Both are the same constant, of the same width.
+/// Returns whether both are the same constant, of the same width.
 pub(crate) fn is_equal_literal(a: &Var, b: &Var) -> bool {
     a.literal().is_some() && a.literal() == b.literal() && a.ty() == b.ty() && a.width() == b.width()
 }
 
-/// Adds the arrays of a report to the states of the loop that it was recorded in; gives their positions.
+/// Adds the arrays of a report to the states of the loop that it was recorded in; returns their positions.
 fn add_states_of(report: &mut Report, id: RegionId, states: &mut Vec<State>) -> Range<usize> {
     let (position, arrays) = report.leave_loop();
-    // Where a region inside of the loop was aborted, states are missing.
+    // If a region inside the loop was aborted, states are missing.
     while states.len() < position {
         let init = super::record::literal(Type::Bool, 0, 1);
         let param = param(id, states.len(), &init);
@@ -294,7 +294,7 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
     param
 }
 
-/// Refuses a loop that changes the type of a state.
+/// Rejects a loop that changes the type of a state.
 pub(crate) fn check_type(init: &Var, next: &Var, site: &'static Location<'static>) {
     if local::is_local(next) != local::is_local(init) {
         Misuse::new("a loop puts an array in the place of a `Local`, or the other way round", site)
@@ -308,17 +308,17 @@ pub(crate) fn check_type(init: &Var, next: &Var, site: &'static Location<'static
     }
 }
 
-/// How wide a loop is.
+/// The width of a loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes {
     pub(crate) width: Extent,
-    /// What has width 1 is the same in all lanes.
+    /// Values of width 1 are the same in all lanes.
     pub(crate) is_uniform: bool,
 }
 
 impl Lanes {
-    /// The width of a loop: that of its condition, of all state that changes, and of what is written to state in
-    /// memory.
+    /// Returns the width of a loop: that of its condition, of all state that changes, and of the values written to
+    /// state in memory.
     pub(crate) fn of(condition: &Var, states: &[State], site: &'static Location<'static>) -> Lanes {
         let writers: Vec<Var> = states.iter().flat_map(loop_alias_check::writers).collect();
         let mut widest = condition;
@@ -342,13 +342,13 @@ impl Lanes {
         Lanes { width: widest.extent(), is_uniform: condition.width() == 1 && !changed().any(grows) }
     }
 
-    /// A state after a loop that no lane runs: what it was, as wide as any such loop leaves it.
+    /// Returns a state after a loop that no lane runs: the initial state, with the width after any such loop.
     pub(crate) fn after_none(self, state: &State) -> Var {
         let is_changed = state.next.is_some() && !state.is_memory && !local::is_local(&state.init);
         if is_changed { record::broadcast(&state.init, self.width_of(state)) } else { state.init.clone() }
     }
 
-    /// The width of a state that is no array in memory, after the loop.
+    /// Returns the width after the loop of a state that is not an array in memory.
     pub(crate) fn width_of(self, state: &State) -> Extent {
         let is_single = |var: &Var| var.width() == 1;
         let is_uniform = self.is_uniform && is_single(&state.init) && state.next.as_ref().is_none_or(is_single);
@@ -356,7 +356,8 @@ impl Lanes {
     }
 }
 
-/// A wide loop writes what has width 1 in one of its lanes, so the others would not learn what was there before.
+/// A wide loop writes values of width 1 in only one of its lanes, so the other lanes would not receive the previous
+/// contents.
 fn refuse_shared_atomics(lanes: Lanes, states: &[State]) {
     if lanes.width.lanes == 1 || !lanes.is_uniform {
         return;

@@ -1,13 +1,13 @@
-//! Targets of a call that do the same with different values become one.
+//! Merges targets of a call that perform the same operations on different values.
 //!
-//! Instances of one type record graphs that differ in what the instance holds: constants, values of width 1, arrays to
-//! gather from. Where all else is equal, one graph will do for them. It reads each value of width 1 from a table, at
-//! the lane's target, and each array from all of them in a row.
+//! Instances of one type record graphs that differ in the instance's data: constants, values of width 1, arrays to
+//! gather from. If everything else is equal, one graph serves them all. It reads each value of width 1 from a table, at
+//! the lane's target, and each array from the concatenation of all of them.
 //!
-//! Targets with equal graphs are found by a hash that leaves such values out. Then the graphs of all members are walked
-//! at once, from the results down: a step is a list of nodes, one of each member, so that values that happen to be
-//! equal in some members do not matter. None of it recurses. A loop of the targets is recorded anew, as are its
-//! parameters, which are distinguished by the order in which the walk meets loops; loops that write to arrays, and
+//! Targets with equal graphs are found by a hash that leaves such values out. Then the graphs of all members are
+//! visited together, from the results down. A step is a list of nodes, one of each member, so values that happen to be
+//! equal in some members do not matter. The visit is not recursive. A loop of the targets is recorded anew, and so are
+//! its parameters; loops are distinguished by the order in which the visit meets them. Loops that write to arrays, and
 //! per-lane local memory, are not compared.
 
 use std::ptr::NonNull;
@@ -34,11 +34,11 @@ const MAX_NODES: usize = 4096;
 
 /// A target as it was recorded.
 pub(super) struct Member<'a> {
-    /// The lanes that want it.
+    /// The lanes that call it.
     pub(super) lanes: &'a Var,
-    /// Those of them that reach the call.
+    /// The lanes among them that reach the call.
     pub(super) mask: &'a Var,
-    /// Its place in tables.
+    /// Its position in tables.
     pub(super) slot: usize,
     pub(super) values: Vec<Var>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Merged {
     steps: Vec<Step>,
     roots: Vec<usize>,
     slots: Vec<usize>,
-    /// How many loops there are.
+    /// The number of loops.
     loops: usize,
 }
 
@@ -56,39 +56,39 @@ pub(super) struct Merged {
 struct Step {
     nodes: Vec<Var>,
     kind: Kind,
-    /// The steps that it needs.
+    /// The steps of its operands.
     operands: Vec<usize>,
     /// The arrays that the members gather from.
     sources: Vec<Var>,
-    /// Of a loop and its parameters, the number of the loop, outer loops before inner ones; of pinned nodes that of the
-    /// loop that they are in, if it is one of the target's.
+    /// For a loop and its parameters, the number of the loop, outer loops before inner ones. For pinned nodes, that of
+    /// the loop that they are in, if it is one of the target's.
     of: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
-    /// The lanes that want the target.
+    /// The lanes that call the target.
     Lanes,
-    /// Those that reach the call.
+    /// The lanes that reach the call.
     Mask,
     /// Of width 1, and known or in memory.
     Value,
     /// The parameter of a loop that the target runs.
     Param,
-    /// The same for all targets, or they are different.
+    /// The same for all targets; otherwise they are different.
     Fixed,
     /// An operation.
     Inner,
 }
 
-/// What the members of a call share.
+/// The common data of the members of a call.
 struct Context<'e> {
     edges: &'e Edges,
-    /// Nodes that all targets share, behind which nobody looks.
+    /// Nodes that all targets share; the visit stops there.
     shared: FxHashSet<NonNull<Node>>,
 }
 
-/// The targets that can be merged: for each list of more than one, the merged target.
+/// Finds the targets that can be merged: for each list of more than one, the merged target.
 pub(super) fn groups(members: &[Member<'_>], shared: &[&Var]) -> Vec<(Vec<usize>, Option<Merged>)> {
     let edges = edges::read();
     let context = Context { edges: &edges, shared: shared.iter().map(|var| var.address()).collect() };
@@ -144,14 +144,14 @@ impl<'e> Context<'e> {
         }
     }
 
-    /// What the state of a loop's parameter is before the loop.
+    /// Returns the initial state of a loop's parameter.
     fn init(var: &Var, loops: &Loops<'e>) -> Option<&'e Var> {
         let (_, node) = loops.get(&var.region())?;
         let Some(Payload::Loop(payload)) = node.payload() else { return None };
         payload.states.get(var.position()).map(|state| &state.init)
     }
 
-    /// The operands of an operation that are values of the lane.
+    /// Returns the operands of an operation that are per-lane values.
     fn operands(&self, var: &'e Var, loops: &Loops<'e>) -> SmallVec<[&'e Var; 4]> {
         match var.payload() {
             _ if var.op() == Op::Param => Self::init(var, loops).into_iter().collect(),
@@ -164,18 +164,18 @@ impl<'e> Context<'e> {
         }
     }
 
-    /// The array that is gathered from.
+    /// Returns the array that is gathered from.
     fn source(&self, var: &'e Var) -> Option<&'e Var> {
         if var.op() == Op::Gather { self.edges.operand(var, 0) } else { None }
     }
 
-    /// Whether arrays that differ by target can be joined.
+    /// Returns whether arrays that differ by target can be joined.
     fn can_be_joined(&self, source: &Var) -> bool {
-        // In a joined array an index that is out of range cannot be reported.
+        // In a joined array an out-of-range index cannot be reported.
         source.has_data() && !self.shared.contains(&source.address()) && !config::is_debug_on()
     }
 
-    /// A hash of what a target computes, whatever the values are that it computes it with.
+    /// Returns a hash of a target's operations, independent of the values.
     fn hash(&self, member: &'e Member<'_>) -> Option<u64> {
         let mut done: FxHashMap<NonNull<Node>, u64> = FxHashMap::default();
         let mut loops = Loops::default();
@@ -228,7 +228,7 @@ impl<'e> Context<'e> {
         }
     }
 
-    /// Walks the graphs of targets together; none if they differ in more than values.
+    /// Visits the graphs of targets together; `None` if they differ in more than values.
     fn merge(&self, members: &[&'e Member<'_>]) -> Option<Merged> {
         let loops = vec![Loops::default(); members.len()];
         let mut walk = Walk { context: self, members, steps: Vec::new(), numbers: FxHashMap::default(), loops };
@@ -252,7 +252,7 @@ struct Walk<'a, 'e> {
     loops: Vec<Loops<'e>>,
 }
 
-/// The loops of a target that were met, by region, each with a number: outer loops before inner ones.
+/// The loops of a target that were visited, by region, each with a number: outer loops before inner ones.
 type Loops<'e> = FxHashMap<RegionId, (usize, &'e Var)>;
 
 fn note_loop<'e>(loops: &mut Loops<'e>, var: &'e Var, kind: Kind) {
@@ -262,7 +262,7 @@ fn note_loop<'e>(loops: &mut Loops<'e>, var: &'e Var, kind: Kind) {
     }
 }
 
-/// Whether a loop or switch computes values of its lanes and nothing else.
+/// Returns whether a loop or switch only computes values of its lanes.
 fn is_pure(var: &Var) -> bool {
     match var.payload() {
         Some(Payload::Loop(payload)) => {
@@ -278,7 +278,7 @@ fn is_result(op: Op) -> bool {
     matches!(op, Op::BranchResult | Op::LoopResult | Op::SwitchResult)
 }
 
-/// Whether loops or switches have the same parts.
+/// Returns whether loops or switches have the same parts.
 fn is_equivalent(a: &Var, b: &Var) -> bool {
     match (a.payload(), b.payload()) {
         (Some(Payload::Loop(a)), Some(Payload::Loop(b))) => {
@@ -331,19 +331,19 @@ impl<'e> Walk<'_, 'e> {
         self.numbers.get(&key(&root)).copied()
     }
 
-    /// What the nodes of all members are.
+    /// Returns the common kind of the nodes of all members.
     fn kind(&self, nodes: &[&'e Var]) -> Option<Kind> {
         let first = nodes[0];
         let kind = self.context.kind(first, self.members[0], &self.loops[0]);
-        // One node in all members needs no table. The lanes and masks of members are equal only in name: the merged
-        // target has its own.
+        // A node shared by all members needs no table. The lanes and masks of members are only nominally equal: the
+        // merged target has its own.
         if nodes.iter().all(|var| var.is_same(first)) && !matches!(kind, Kind::Lanes | Kind::Mask) {
             return Some(Kind::Fixed);
         }
         let number = |(var, loops): (&&Var, &Loops<'_>)| loops.get(&var.region()).map(|(number, _)| *number);
         let mut numbers = nodes.iter().zip(&self.loops).map(number);
-        // Each member recorded loops of its own, with regions of its own; they correspond by the order in which the
-        // walk meets them.
+        // Each member recorded its own loops, with its own regions; they correspond by the order in which the visit
+        // meets them.
         let is_one_loop = numbers.next().is_none_or(|first| numbers.all(|number| number == first));
         let is_like_first = |var: &&Var| match kind {
             Kind::Lanes | Kind::Mask => true,
@@ -365,7 +365,7 @@ impl<'e> Walk<'_, 'e> {
             .then_some(kind)
     }
 
-    /// For each operand, those of all members.
+    /// Returns, for each operand, those of all members.
     fn operands(&self, nodes: &[&'e Var]) -> Option<Vec<Nodes<'e>>> {
         let operands: Vec<_> =
             nodes.iter().zip(&self.loops).map(|(var, loops)| self.context.operands(var, loops)).collect();
@@ -389,7 +389,7 @@ impl<'e> Walk<'_, 'e> {
         }
         let operands = operands.iter().map(|operand| self.numbers[&key(operand)]).collect();
         self.numbers.insert(key(nodes), self.steps.len());
-        // A step keeps the nodes alive, so the addresses in `numbers` stay valid; of equal ones, one is enough.
+        // A step owns the nodes, so the addresses in `numbers` stay valid; of equal ones, one is enough.
         let nodes = if kind == Kind::Fixed { vec![nodes[0].clone()] } else { nodes.iter().copied().cloned().collect() };
         let of = match nodes[0].payload() {
             Some(Payload::Loop(payload)) => self.loops[0].get(&payload.id),
@@ -405,16 +405,16 @@ impl<'e> Walk<'_, 'e> {
 pub(super) struct Lanes<'a> {
     pub(super) lanes: &'a Var,
     pub(super) mask: &'a Var,
-    /// The place of each lane's target in tables.
+    /// The position of each lane's target in tables.
     pub(super) slot: &'a Var,
     /// The length of tables.
     pub(super) span: usize,
 }
 
 impl Merged {
-    /// Records the merged target; none if its values cannot be put into tables.
+    /// Records the merged target; returns `None` if its values cannot be put into tables.
     pub(super) fn record(&self, lanes: &Lanes<'_>) -> Option<Vec<Var>> {
-        // What belongs to a loop can be used while the loop is open.
+        // Nodes of a loop can be used while the loop is open.
         let loops: Vec<Mark> = (0..self.loops).map(|_| region::open_loop(0, lanes.lanes.site())).collect();
         let values = self.record_steps(lanes, &loops);
         loops.first().into_iter().for_each(|outermost| region::close(*outermost));
@@ -434,7 +434,7 @@ impl Merged {
                 }
                 Kind::Inner => {
                     let operands: SmallVec<[&Var; 4]> = step.operands.iter().map(|&operand| &done[operand]).collect();
-                    // The loop of the target, or else one around the call, that it is in.
+                    // The loop of the target that it is in, otherwise one around the call.
                     let pinned = step.of.map_or_else(|| self.around(loops), |number| loops[number].id);
                     match step.nodes[0].op() {
                         Op::Loop => self.record_loop(step, &done, loops)?,
@@ -447,14 +447,14 @@ impl Merged {
         Some(self.roots.iter().map(|&root| done[root].clone()).collect())
     }
 
-    /// The value of each lane's target.
+    /// Returns the value of each lane's target.
     fn read_table(&self, values: &[Var], lanes: &Lanes<'_>) -> Option<Var> {
         let placed: Vec<(usize, Var)> = self.slots.iter().copied().zip(values.iter().cloned()).collect();
         let table = tables::table(values[0].ty(), &placed, lanes.span)?;
         Some(record::gather_node(&table, lanes.slot, Some(lanes.mask), 0, RegionId::NONE))
     }
 
-    /// The loop that the call is in.
+    /// Returns the loop that the call is in.
     fn around(&self, loops: &[Mark]) -> RegionId {
         match loops.first() {
             Some(outermost) => region::innermost_body_around(*outermost),
@@ -462,7 +462,7 @@ impl Merged {
         }
     }
 
-    /// A loop over the values of all members.
+    /// Records a loop over the values of all members.
     fn record_loop(&self, step: &Step, done: &[Var], loops: &[Mark]) -> Option<Var> {
         let Some(Payload::Loop(payload)) = step.nodes[0].payload() else { return None };
         let mut operands = step.operands.iter().map(|&operand| done[operand].clone());
@@ -496,7 +496,7 @@ impl Merged {
         Some(control_node(Op::Loop, lanes.width, Payload::Loop(payload), region, site))
     }
 
-    /// The region that represents one of the first member's.
+    /// Returns the region that represents one of the first member's.
     fn region_of(&self, region: RegionId, loops: &[Mark]) -> RegionId {
         let is_it = |step: &&Step| {
             matches!(step.nodes[0].payload(), Some(Payload::Loop(payload)) if payload.id == region)
@@ -588,7 +588,7 @@ impl Merged {
         Some(record::gather_node(&joined, &index, Some(&mask), flags, pinned))
     }
 
-    /// A number for each target, of the lane's one; a literal if they are all the same.
+    /// Returns a number for each target, read for the lane's target; a literal if they are all the same.
     fn read_numbers(&self, numbers: impl Iterator<Item = u64>, lanes: &Lanes<'_>) -> Option<Var> {
         let numbers: Vec<u64> = numbers.collect();
         let literal = |number: u64| record::literal(Type::U32, number, 1);

@@ -1,19 +1,18 @@
-//! The trace: what programs over arrays record instead of computing.
+//! The trace: the nodes that programs over arrays record instead of computing.
 //!
-//! | part | what |
+//! | part | contents |
 //! |---|---|
-//! | `record`, `fold` | making nodes: checks, folding, numbering |
-//! | `fast` | fast math: what is recorded in the place of exact operations |
+//! | `record`, `fold` | making nodes: checks, folding, value numbering |
+//! | `fast` | fast math: cheaper operations in place of exact ones |
 //! | `region`, `loops`, `branch`, `switch` | recording of traced control flow |
-//! | `merge`, `tables` | targets of a call that differ in values alone become one |
+//! | `merge`, `tables` | merging targets of a call that differ only in values |
 //! | `gather`, `reduce`, `blocks`, `native` | values that read other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `local` | per-lane local memory |
 //! | `function_label` | the functions that are traced, whose names label kernels |
 //! | `report` | what lanes print, and assertions |
 //!
-//! Recording computes nothing, takes no lock, and may continue in any number of threads; handles may be passed between
-//! them.
+//! Recording computes nothing, takes no lock, and may run in any number of threads; handles may be passed between them.
 
 pub(crate) mod blocks;
 pub(crate) mod branch;

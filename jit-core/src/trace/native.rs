@@ -1,9 +1,7 @@
-//! Recording library calls: operations that are no program of one lane, such as prefix reductions, sorting and matrix
-//! products.
+//! Recording library calls, such as prefix reductions, sorting and matrix products.
 //!
-//! A node holds the call; its operands will be in memory before it runs, its results, nodes of their own, afterwards.
-//! Values stay lazy until something observes them. A result that nobody refers to any more is computed with the others
-//! and dropped.
+//! A node holds the call. Its operands are written to memory before it runs; its results are separate nodes. Values
+//! stay lazy until they are observed. A result that has no owner any more is computed with the others and dropped.
 
 use std::panic::Location;
 
@@ -20,7 +18,7 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
 
-/// The sizes in a call, as far as it has any.
+/// Returns the sizes in a call.
 pub(crate) fn sizes(sizes: impl IntoIterator<Item = Size>) -> Sizes {
     sizes.into_iter().collect()
 }
@@ -29,18 +27,18 @@ pub(crate) fn sizes(sizes: impl IntoIterator<Item = Size>) -> Sizes {
 ///
 /// # Panics
 ///
-/// When an operand is known only inside of a traced loop.
+/// When an operand is known only inside a traced loop.
 #[track_caller]
 pub(crate) fn call(call: Call, sizes: Sizes, operands: &[&Var], ty: Type, width: impl Into<Size>) -> Var {
     let mut results = call_for_all(call, sizes, operands, &[(ty, width.into())]);
     results.remove(0)
 }
 
-/// Records a call of at most three operands; gives its results.
+/// Records a call of at most three operands; returns its results.
 ///
 /// # Panics
 ///
-/// When an operand is known only inside of a traced loop.
+/// When an operand is known only inside a traced loop.
 #[track_caller]
 pub(crate) fn call_for_all(
     call: Call,
@@ -48,7 +46,7 @@ pub(crate) fn call_for_all(
     operands: &[&Var],
     results: &[(Type, Size)],
 ) -> SmallVec<[Var; 2]> {
-    // No closure: the user's line is that of our caller.
+    // No closure, so that the reported line is that of our caller.
     for operand in operands {
         refuse_inside_of_loops(operand, call.name());
     }
@@ -77,7 +75,7 @@ pub(crate) fn call_for_all(
     results.iter().enumerate().map(result).collect()
 }
 
-/// A library call reads all lanes, but the lanes of a loop are in different iterations.
+/// Rejects operands in loops: a library call reads all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
 pub(crate) fn refuse_inside_of_loops(a: &Var, name: &str) {
     if a.region() == RegionId::NONE {

@@ -1,7 +1,7 @@
-//! Recording: one function for each kind of node. Each checks widths and regions, folds what can be folded, and numbers
-//! the rest.
+//! Recording: one function for each kind of node. Each checks widths and regions, folds where possible, and
+//! value-numbers the remaining nodes.
 //!
-//! Element types are the callers' duty: the typed arrays above cannot get them wrong.
+//! Element types are the callers' responsibility: the typed arrays above cannot get them wrong.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
 
-/// The common width of operands: all are equally wide, or have width 1.
-// Always: where it is known which operands there are, little of the loop is left.
+/// Returns the common width of operands: all have the same width, or width 1.
+// Always: if the operands are known to be present, little of the loop remains.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> Extent {
@@ -36,7 +36,7 @@ pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> Extent {
     extent
 }
 
-/// Widths may be equal although their expressions differ; a recording then relies on it.
+/// Widths may be equal although their expressions differ; a recording then relies on the equality.
 #[cold]
 #[track_caller]
 fn require_equal_width(first: &Var, second: &Var) {
@@ -65,20 +65,20 @@ fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: &'static Location<'sta
     Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: [None; 3], position: 0, word, site }
 }
 
-/// A constant that becomes part of the code.
+/// Records a constant that becomes a literal in the code.
 #[inline]
 #[track_caller]
 pub(crate) fn literal(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
     leaf(Op::Literal, ty, Extent::of(width), bits & ty.bit_mask(), Location::caller()).number()
 }
 
-/// The number of elements as a value of width 1: a constant, or in a recording a value that each replay computes.
+/// Records a number of elements as a value of width 1: a constant, or in a recording a value that each replay computes.
 #[track_caller]
 pub(crate) fn size(size: impl Into<Size>) -> Var {
     size_as(Type::U32, size)
 }
 
-/// As [`size`], of any type of numbers.
+/// Like [`size`], for any type of numbers.
 #[track_caller]
 pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
     let size = size.into().here();
@@ -94,13 +94,13 @@ pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
     var
 }
 
-/// A value that the host knows and that never becomes part of the code.
+/// Records a host value that never becomes a literal in the code.
 #[track_caller]
 pub(crate) fn opaque(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
     Var::new(leaf(Op::Scalar, ty, Extent::of(width), bits & ty.bit_mask(), Location::caller()))
 }
 
-/// The value of an opaque one, of another width.
+/// Records the value of an opaque node with another width.
 #[track_caller]
 pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
     host_call::refuse_use(value, Location::caller());
@@ -111,13 +111,13 @@ pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
     var
 }
 
-/// Elements in memory.
+/// Records elements in memory.
 #[track_caller]
 pub(crate) fn data(ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
     data_at(Location::caller(), ty, width, buffer)
 }
 
-/// As [`data`], made by a line of the user's program that is no caller of ours.
+/// Like [`data`], for a line of the user's program that is not our caller.
 #[track_caller]
 pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
     let width = Extent::of(width);
@@ -130,24 +130,24 @@ pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: impl In
     var
 }
 
-/// A type and a width without a value.
+/// Records a type and a width without a value.
 #[track_caller]
 pub(crate) fn placeholder(ty: Type, width: impl Into<Size>) -> Var {
     Var::new(leaf(Op::Placeholder, ty, Extent::of(width), 0, Location::caller()))
 }
 
-/// The index of each lane, `u32`.
+/// Records the index of each lane, `u32`.
 #[track_caller]
 pub(crate) fn lane_index(width: impl Into<Size>) -> Var {
     let width = width.into();
     if width == 1 {
-        // What has width 1 is the same in every lane of a wider kernel, which the index is not.
+        // Values of width 1 are the same in every lane of a wider kernel, which the index is not.
         return literal(Type::U32, 0, 1);
     }
     leaf(Op::LaneIndex, Type::U32, Extent::of(width), 0, Location::caller()).number()
 }
 
-/// Numbers a node with up to three operands.
+/// Value-numbers a node with up to three operands.
 #[inline]
 #[track_caller]
 fn node(op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
@@ -160,7 +160,7 @@ fn node_at(site: &'static Location<'static>, op: Op, ty: Type, width: Extent, op
     Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site }.number()
 }
 
-/// A value repeated to a width, which must be its own unless it has width 1.
+/// Repeats a value to a width, which must be its own unless it has width 1.
 #[track_caller]
 pub(crate) fn broadcast(a: &Var, width: impl Into<Size>) -> Var {
     let width = width.into();
@@ -174,7 +174,7 @@ pub(crate) fn broadcast(a: &Var, width: impl Into<Size>) -> Var {
     }
 }
 
-/// An operation on one value.
+/// Records an operation on one value.
 #[inline]
 #[track_caller]
 pub(crate) fn unary(op: UnaryOp, a: &Var) -> Var {
@@ -185,7 +185,7 @@ pub(crate) fn unary(op: UnaryOp, a: &Var) -> Var {
     }
 }
 
-/// An operation on two values of one type.
+/// Records an operation on two values of one type.
 #[inline]
 #[track_caller]
 pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
@@ -202,13 +202,13 @@ pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
     node(Op::Binary(op), a.ty(), width, [Some(a), Some(b), None])
 }
 
-/// Operands of a commutative operation with a literal, if there is one, in the second place.
+/// Returns the operands of a commutative operation, with a literal, if there is one, in the second place.
 #[inline]
 fn ordered<'a>(a: &'a Var, b: &'a Var) -> (&'a Var, &'a Var) {
     if a.op() == Op::Literal { (b, a) } else { (a, b) }
 }
 
-/// `a * b + c`, rounded once.
+/// Records `a * b + c`, rounded once.
 #[inline]
 #[track_caller]
 pub(crate) fn fma(a: &Var, b: &Var, c: &Var) -> Var {
@@ -221,7 +221,7 @@ pub(crate) fn fma(a: &Var, b: &Var, c: &Var) -> Var {
     node(Op::Fma, a.ty(), width, [Some(a), Some(b), Some(c)])
 }
 
-/// A comparison of two values of one type.
+/// Records a comparison of two values of one type.
 #[inline]
 #[track_caller]
 pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var) -> Var {
@@ -243,14 +243,14 @@ pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var) -> Var {
     node(Op::Compare(op), Type::Bool, width, [Some(a), Some(b), None])
 }
 
-/// The one value where a mask holds, else the other.
+/// Selects the first value where a mask holds, otherwise the second.
 #[inline]
 #[track_caller]
 pub(crate) fn select(mask: &Var, a: &Var, b: &Var) -> Var {
     select_at(Location::caller(), mask, a, b)
 }
 
-/// As [`select`], made by a line of the user's program that is no caller of ours.
+/// Like [`select`], for a line of the user's program that is not our caller.
 #[track_caller]
 pub(crate) fn select_at(site: &'static Location<'static>, mask: &Var, a: &Var, b: &Var) -> Var {
     debug_assert_eq!(a.ty(), b.ty());
@@ -262,7 +262,7 @@ pub(crate) fn select_at(site: &'static Location<'static>, mask: &Var, a: &Var, b
     }
 }
 
-/// Conversion by value.
+/// Records a conversion by value.
 #[inline]
 #[track_caller]
 pub(crate) fn cast(ty: Type, a: &Var) -> Var {
@@ -272,7 +272,7 @@ pub(crate) fn cast(ty: Type, a: &Var) -> Var {
     }
 }
 
-/// The same bits as another type of the same size.
+/// Records the same bits as another type of the same size.
 #[inline]
 #[track_caller]
 pub(crate) fn bitcast(ty: Type, a: &Var) -> Var {
@@ -294,8 +294,7 @@ pub(crate) fn not(a: &Var) -> Var {
     unary(UnaryOp::Not, a)
 }
 
-/// Whether a mask is recorded as the complement of another, or as a comparison for inequality of what that one compares
-/// for equality.
+/// Returns whether a mask is recorded as the complement of another, or as the inequality comparison of an equality.
 pub(crate) fn is_negation(mask: &Var, of: &Var) -> bool {
     let is_same = |slot: usize| mask.operand(slot).zip(of.operand(slot)).is_some_and(|(a, b)| a.is_same(&b));
     match (mask.op(), of.op()) {
@@ -305,7 +304,7 @@ pub(crate) fn is_negation(mask: &Var, of: &Var) -> bool {
     }
 }
 
-/// A gather whose source is memory or will be.
+/// Records a gather whose source is or will be in memory.
 #[track_caller]
 pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: u8, pinned: RegionId) -> Var {
     let width = common_width([Some(index), mask, None]);
@@ -325,13 +324,13 @@ pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: 
     .number()
 }
 
-/// All lanes combined into one value.
+/// Records the combination of all lanes into one value.
 #[track_caller]
 pub(crate) fn reduce_node(op: ReduceOp, a: &Var) -> Var {
     node(Op::Reduce(op), a.ty(), Extent::ONE, [Some(a), None, None])
 }
 
-/// Each block of a number of lanes, which is less than all, combined into one value.
+/// Records the combination of each block of lanes, shorter than all lanes, into one value.
 #[track_caller]
 pub(crate) fn block_reduce_node(op: ReduceOp, a: &Var, block: Size) -> Var {
     let operands = [Some(a), None, None];

@@ -10,7 +10,7 @@ use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
 use crate::size::Size;
 
-/// All lanes combined into one value of width 1.
+/// Combines all lanes into one value of width 1.
 #[track_caller]
 pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
     refuse_inside_of_loops(a);
@@ -32,12 +32,12 @@ pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
     }
 }
 
-/// Whether values are combined in `f32` and the result is rounded: sums and products of halves.
+/// Returns whether values are combined in `f32` and the result is rounded: sums and products of halves.
 pub(super) fn is_rounded_once(op: ReduceOp, ty: Type) -> bool {
     matches!(op, ReduceOp::Add | ReduceOp::Mul) && matches!(ty, Type::F16 | Type::BF16)
 }
 
-/// The sum in the precision in which it is made: halves in `f32`.
+/// Computes the sum in its precision: halves in `f32`.
 #[track_caller]
 pub(crate) fn sum_wide(a: &Var) -> Var {
     match a.ty() {
@@ -46,21 +46,21 @@ pub(crate) fn sum_wide(a: &Var) -> Var {
     }
 }
 
-/// The reduction of one value in every lane, where it is exact.
+/// Returns the reduction of a value that is the same in every lane, if it is exact.
 #[track_caller]
 fn repeated(op: ReduceOp, a: &Var) -> Option<Var> {
     Some(record::literal(a.ty(), repeated_bits(op, a.ty(), a.literal()?, a.width())?, 1))
 }
 
-/// The bits of a value that is reduced a number of times, where that is exact, and the number the same in each replay
-/// if it matters.
+/// Returns the bits of a value reduced a number of times, if that is exact, and if the number is the same in each
+/// replay or does not matter.
 pub(super) fn repeated_bits(op: ReduceOp, ty: Type, bits: u64, times: Size) -> Option<u64> {
     if matches!(op, ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or) {
         return Some(bits);
     }
     let width = times.is_number().then(|| times.value() as u64)?;
     Some(match op {
-        // Wrapping, as the sum of the lanes would.
+        // Wrapping, like the sum of the lanes.
         ReduceOp::Add if ty.is_integer() => bits.wrapping_mul(width),
         ReduceOp::Add if is_exact_multiple(ty, bits, width) => {
             let count = scalar::cast(Type::U64, ty, width);
@@ -71,7 +71,8 @@ pub(super) fn repeated_bits(op: ReduceOp, ty: Type, bits: u64, times: Size) -> O
     })
 }
 
-/// Every partial sum of the float is exact, so that the order of the sum and the number of roundings do not matter.
+/// Returns whether every partial sum of the float is exact, so that the order of the sum and the number of roundings do
+/// not matter.
 fn is_exact_multiple(ty: Type, bits: u64, width: u64) -> bool {
     let (significand, value) = match ty {
         Type::F32 => (24, f64::from(f32::from_bits(bits as u32))),
@@ -88,7 +89,7 @@ fn is_exact_multiple(ty: Type, bits: u64, width: u64) -> bool {
         && magnitude * (width as f64) < f64::from(1u32 << (significand.min(31) - 1))
 }
 
-/// A sum or product of equal floats, rounded as that of any others is: in the order that the kernel IR defines.
+/// Computes a sum or product of equal floats, rounded like any other: in the order that the kernel IR defines.
 fn repeated_float(op: ReduceOp, ty: Type, bits: u64, width: usize) -> u64 {
     let combine = |a, b| scalar::reduce(op, ty, a, b);
     let chunk = |lanes: usize| {
@@ -122,7 +123,7 @@ fn wrapping_power(base: u64, mut exponent: u64) -> u64 {
     power
 }
 
-/// A reduction reads all lanes, but the lanes of a loop are in different iterations.
+/// Rejects state of loops: a reduction reads all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
 pub(super) fn refuse_inside_of_loops(a: &Var) {
     if a.region() == RegionId::NONE {

@@ -1,10 +1,10 @@
-//! Regions: what is recorded between the begin and the end of a traced loop or branch.
+//! Regions: the nodes recorded between the begin and the end of a traced loop or branch.
 //!
-//! Each thread has a stack of open regions. Only loops make *regions of values*: a loop's state is known by lane and
-//! iteration alone, so what depends on it exists inside of the loop only. Each node carries the innermost such region
-//! that it depends on; using it after the region was closed, or on another thread, is an error of the program. Branches
-//! make no values of their own: what is computed inside is pure, and only which side a result comes from depends on the
-//! lane. They give a mask to what must not happen on lanes that take the other side.
+//! Each thread has a stack of open regions. Only loops make *regions of values*: a loop's state is known only by lane
+//! and iteration, so values that depend on it exist only inside the loop. Each node carries the innermost such region
+//! that it depends on. Using it after the region was closed, or on another thread, is a program error. Branches make no
+//! values of their own: the nodes inside are pure, and only the side that a result comes from depends on the lane.
+//! Branches provide a mask for effects that must not happen on lanes that take the other side.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -21,39 +21,38 @@ use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
 use crate::thread_state::{Clear, thread_state};
 
-/// What is open, and what lanes of it take part.
+/// The kind of an open region, and its active lanes.
 enum Open {
-    /// A loop whose condition is recorded: it is computed once more than the body, on all lanes.
+    /// A loop whose condition is recorded: it runs once more than the body, on all lanes.
     Condition,
     /// A loop whose body is recorded: it runs on the lanes on which the condition holds.
     Body,
     /// One side of a branch, and the mask of its lanes.
     Side(Var),
-    /// Code that runs as it is written, for all lanes at once, though it concerns those of a mask alone: an iteration
-    /// of an evaluated loop, a side of an evaluated branch. Values have elements in it, and what is written can be
-    /// read.
+    /// Code that runs as written, for all lanes at once, though it concerns only those of a mask: an iteration of an
+    /// evaluated loop, a side of an evaluated branch. Inside it values have elements, and written arrays can be read.
     Evaluated(Var),
 }
 
 struct Frame {
     id: RegionId,
     open: Open,
-    /// Whether something was written to an array in it, inner regions not counted.
+    /// Whether an array was written in it, not counting inner regions.
     has_effect: bool,
     /// The writes to arrays and to per-lane local memory in it.
     writes: Writes,
-    /// Its reports, inner regions that are complete included.
+    /// Its reports, including those of complete inner regions.
     reports: Vec<Report>,
-    /// Arrays as they were written in it, to take that back if it is aborted.
+    /// The arrays written in it, to undo the writes if it is aborted.
     written: Vec<Weak>,
-    /// Of a loop, what represents its states, and what they were before it.
+    /// For a loop, the parameters of its states, and their values before it.
     params: Vec<[Var; 2]>,
-    /// Of a loop, how many states it has, those of reports included.
+    /// For a loop, the number of its states, including those of reports.
     states: usize,
     site: &'static Location<'static>,
 }
 
-/// A frame of the stack, to find it again.
+/// Identifies a frame of the stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     depth: usize,
@@ -75,7 +74,7 @@ thread_state! {
     static STACK: Stack = Stack { frames: RefCell::new(Vec::new()), next_id: Cell::new(0) };
 }
 
-/// Takes a number for a region: each thread takes blocks of them, so that they never meet.
+/// Takes a number for a region: each thread takes blocks of them, so that they are unique.
 fn take_id(stack: &Stack) -> RegionId {
     use std::sync::atomic::{AtomicU32, Ordering};
     const BLOCK: u32 = 1024;
@@ -126,11 +125,11 @@ fn open(open: Open, states: usize, site: &'static Location<'static>) -> Mark {
     })
 }
 
-/// Regions that are open outside of what is recorded now; dropping it opens them again.
+/// Regions that are open outside the current recording; dropping it opens them again.
 pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 
-/// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be
-/// used.
+/// Records the following code as if no region was open, until the result is dropped. Values that depend on a region
+/// cannot be used.
 #[must_use]
 pub(crate) fn exit_all() -> Outside {
     Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), numbering::take_since())
@@ -141,12 +140,12 @@ impl Drop for Outside {
         let frames = std::mem::take(&mut self.0);
         numbering::end_since(self.1.take());
         let inside = STACK.try_with(|stack| stack.frames.replace(frames));
-        // The masks go after the stack is free again.
+        // The masks are dropped after the stack is released.
         drop(inside);
     }
 }
 
-/// Goes from the condition of a loop to its body, closing what was left open inside.
+/// Goes from the condition of a loop to its body, closing regions left open inside.
 pub(crate) fn begin_body(mark: Mark) {
     drop(close_from(mark, 1));
     STACK.with(|stack| {
@@ -156,7 +155,7 @@ pub(crate) fn begin_body(mark: Mark) {
     });
 }
 
-/// Notes what represents the states of a loop, and what they were before it.
+/// Registers the parameters of a loop's states, with their values before it.
 pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
     STACK.with(|stack| {
         if let Some(frame) = stack.frames.borrow_mut().get_mut(mark.depth).filter(|frame| frame.id == mark.id) {
@@ -165,8 +164,8 @@ pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
     });
 }
 
-/// Aborts a region and what was left open inside: what represents states of loops, and arrays that were written, are
-/// what they were before. Doing it again does nothing.
+/// Aborts a region and the regions left open inside. Parameters of loops, and arrays that were written, become their
+/// values from before. Repeated calls do nothing.
 pub(crate) fn give_up(mark: Mark) {
     take_out_of_loops(mark);
     let frames = close_from(mark, 0);
@@ -175,33 +174,32 @@ pub(crate) fn give_up(mark: Mark) {
     become_originals(&params.chain(written).collect::<Vec<_>>());
 }
 
-/// Takes back what was written in regions that were complete, but belong to something that is aborted.
+/// Undoes the writes of regions that were complete, but belong to something that is aborted.
 pub(crate) fn take_back(written: &[Weak]) {
     let pairs = written.iter().filter_map(Weak::upgrade).filter(scatter::is_written).filter_map(with_original);
     become_originals(&pairs.collect::<Vec<_>>());
 }
 
-/// An array that was written, and what it was before.
+/// Returns an array that was written, with its value before.
 fn with_original(array: Var) -> Option<[Var; 2]> {
     let original = array.original().or_else(|| scatter::before(&array).map(|(before, _)| before))?;
     Some([array, original])
 }
 
-/// Makes nodes what they were before the region that is aborted.
+/// Restores nodes to their values before the aborted region.
 fn become_originals(pairs: &[[Var; 2]]) {
     pairs.iter().for_each(|[node, original]| node.set_original(original));
     for [node, original] in pairs {
         let region = scatter::original(original).region();
         node.set_region(region);
-        // It is an array of a region around, which may be aborted, too.
+        // It is an array of an outer region, which may be aborted, too.
         if region == RegionId::WRITING {
             note_written(node);
         }
     }
 }
 
-/// Has the values that belong to loops which are aborted belong to the loop around them: what variables hold of them
-/// can be computed.
+/// Moves the values of aborted loops to the loop around them, so that variables that hold them can be evaluated.
 fn take_out_of_loops(mark: Mark) {
     let (aborted, around) = STACK.try_with(|stack| loops_from(&stack.frames.borrow(), mark)).unwrap_or_default();
     if aborted.is_empty() {
@@ -214,7 +212,7 @@ fn take_out_of_loops(mark: Mark) {
     }
 }
 
-/// The loops from a region on, if it is open, and the innermost one around it.
+/// Returns the loops from a region on, if it is open, and the innermost one around it.
 fn loops_from(frames: &[Frame], mark: Mark) -> (SmallVec<[RegionId; 4]>, RegionId) {
     if frames.get(mark.depth).is_none_or(|frame| frame.id != mark.id) {
         return Default::default();
@@ -225,7 +223,7 @@ fn loops_from(frames: &[Frame], mark: Mark) -> (SmallVec<[RegionId; 4]>, RegionI
     (inside.iter().filter(id).map(|frame| frame.id).collect(), around)
 }
 
-/// Notes an array that is written in the innermost region.
+/// Registers an array that is written in the innermost region.
 pub(crate) fn note_written(array: &Var) {
     let _ = STACK.try_with(|stack| {
         if let Some(frame) = stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
@@ -234,28 +232,28 @@ pub(crate) fn note_written(array: &Var) {
     });
 }
 
-/// What a region leaves that is complete.
+/// The results of a complete region.
 #[derive(Default)]
 pub(crate) struct Closed {
     /// Its reports.
     pub(crate) reports: Vec<Report>,
-    /// Arrays as they were written in it: for [`take_back`], or [`hand_on`].
+    /// The arrays written in it: for [`take_back`], or [`hand_on`].
     pub(crate) written: Vec<Weak>,
 }
 
-/// Closes a region, which is complete. What was left open inside is aborted.
+/// Closes a region, which is complete. Regions left open inside are aborted.
 #[must_use]
 pub(crate) fn complete(mark: Mark) -> Closed {
     let frame = close_from(mark, 0).into_iter().next();
     frame.map_or_else(Closed::default, |Frame { reports, written, .. }| Closed { reports, written })
 }
 
-/// Closes loops that were opened to record what belongs to them, and were not recorded as such.
+/// Closes loops that were opened to record their contents, but were not themselves recorded.
 pub(crate) fn close(mark: Mark) {
     drop(close_from(mark, 0));
 }
 
-/// Reports of a region that is still open.
+/// Returns the reports of a region that is still open.
 pub(crate) fn take_reports(mark: Mark) -> Vec<Report> {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
@@ -264,7 +262,7 @@ pub(crate) fn take_reports(mark: Mark) -> Vec<Report> {
     })
 }
 
-/// Gives arrays that were written in complete regions to the region around, which takes that back if it is aborted.
+/// Passes arrays that were written in complete regions to the region around, which undoes the writes if it is aborted.
 pub(crate) fn hand_on(written: Vec<Weak>) {
     if written.is_empty() {
         return;
@@ -276,13 +274,13 @@ pub(crate) fn hand_on(written: Vec<Weak>) {
     });
 }
 
-/// Takes frames from the stack. What they hold goes after the stack is free again.
+/// Removes frames from the stack. Their contents are dropped after the stack is released.
 fn close_from(mark: Mark, offset: usize) -> Vec<Frame> {
     let closed = STACK.try_with(|stack| {
         let mut frames = stack.frames.borrow_mut();
         let is_open = frames.get(mark.depth).is_some_and(|frame| frame.id == mark.id);
         let closed = if is_open { frames.split_off(mark.depth + offset) } else { Vec::new() };
-        // What was written inside was written around it.
+        // Writes inside a region are also writes of the outer region.
         if let Some(around) = frames.last_mut() {
             closed.iter().for_each(|frame| around.writes.extend(&frame.writes));
         }
@@ -294,12 +292,12 @@ fn close_from(mark: Mark, offset: usize) -> Vec<Frame> {
     closed.unwrap_or_default()
 }
 
-/// How many loops and branches are open on this thread.
+/// Returns the number of loops and branches open on this thread.
 pub(crate) fn depth() -> usize {
     STACK.try_with(|stack| stack.frames.borrow().len()).unwrap_or(0)
 }
 
-/// Adds reports to the innermost region, or keeps them if none is open.
+/// Adds reports to the innermost region, or stores them if none is open.
 pub(crate) fn add_report(report: Report) {
     let left = STACK.with(|stack| match stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
         Some(frame) => {
@@ -311,7 +309,8 @@ pub(crate) fn add_report(report: Report) {
     left.into_iter().for_each(Report::keep);
 }
 
-/// Adds a number of states to each open loop, outermost first: the loop, and the position of the first of them.
+/// Adds a number of states to each open loop, outermost first; returns each loop with the position of the first of
+/// them.
 pub(crate) fn claim_states(count: usize) -> Vec<(RegionId, usize)> {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
@@ -324,18 +323,18 @@ pub(crate) fn claim_states(count: usize) -> Vec<(RegionId, usize)> {
     })
 }
 
-/// The innermost loop that is open on this thread.
+/// Returns the innermost loop that is open on this thread.
 pub(crate) fn innermost_loop() -> RegionId {
     find(|frame| frame.is_loop())
 }
 
-/// The innermost loop whose body is being recorded: what is recorded now runs only on the lanes that its condition
-/// chose.
+/// Returns the innermost loop whose body is being recorded: the current code runs only on the lanes that its condition
+/// selected.
 pub(crate) fn innermost_body() -> RegionId {
     find(|frame| matches!(frame.open, Open::Body))
 }
 
-/// The innermost loop around a region whose body is being recorded.
+/// Returns the innermost loop, around a region, whose body is being recorded.
 pub(crate) fn innermost_body_around(mark: Mark) -> RegionId {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
@@ -351,7 +350,7 @@ fn find(predicate: impl Fn(&Frame) -> bool) -> RegionId {
     })
 }
 
-/// Notes that the body that is being recorded writes to an array.
+/// Notes that the current body writes to an array.
 pub(crate) fn note_effect() {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
@@ -361,22 +360,22 @@ pub(crate) fn note_effect() {
     });
 }
 
-/// What a region has written.
+/// The writes of a region.
 #[derive(Clone, Default)]
 pub(crate) struct Writes {
     /// Nodes that write: scatters and loops, and versions of per-lane local memory.
     nodes: FxHashSet<NonNull<Node>>,
-    /// Of arrays that may be evaluated before the region ends, which forgets what they were made from, what that was.
+    /// For arrays that may be evaluated before the region ends, which drops their operands: the versions before.
     before: FxHashMap<Weak, Weak>,
 }
 
 impl Writes {
-    /// Whether a node is one of those that write.
+    /// Returns whether a node is one of those that write.
     pub(crate) fn contains(&self, node: &Var) -> bool {
         self.nodes.contains(&node.address())
     }
 
-    /// What an array was before its last write.
+    /// Returns the version of an array before its last write.
     pub(crate) fn before(&self, array: Weak) -> Option<Weak> {
         self.before.get(&array).copied()
     }
@@ -392,7 +391,7 @@ impl Writes {
     }
 }
 
-/// Notes a node that writes: it does so on the lanes of the regions that are open.
+/// Registers a node that writes: it does so on the lanes of the open regions.
 pub(crate) fn note_write(node: &Var) {
     STACK.with(|stack| {
         if let Some(frame) = stack.frames.borrow_mut().last_mut() {
@@ -401,8 +400,8 @@ pub(crate) fn note_write(node: &Var) {
     });
 }
 
-/// Notes what an array is before and after a write, or a copy, in code that is run and not recorded: evaluating it
-/// there forgets that.
+/// Registers the versions of an array before and after a write, or a copy, in code that runs instead of being recorded:
+/// evaluation there drops the relation.
 pub(crate) fn note_version(after: &Var, before: &Var) {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
@@ -415,7 +414,7 @@ pub(crate) fn note_version(after: &Var, before: &Var) {
     });
 }
 
-/// What an open region has written.
+/// Returns the writes of an open region.
 pub(crate) fn writes_of(mark: Mark) -> Writes {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
@@ -427,24 +426,24 @@ pub(crate) fn writes_of(mark: Mark) -> Writes {
     })
 }
 
-/// Whether the body of an open loop writes to an array.
+/// Returns whether the body of an open loop writes to an array.
 pub(crate) fn has_effect(mark: Mark) -> bool {
     STACK.with(|stack| {
         stack.frames.borrow().get(mark.depth).is_some_and(|frame| frame.id == mark.id && frame.has_effect)
     })
 }
 
-/// Whether a loop or branch is open on this thread, recorded or evaluated.
+/// Returns whether a loop or branch, recorded or evaluated, is open on this thread.
 pub(crate) fn is_open() -> bool {
     STACK.try_with(|stack| !stack.frames.borrow().is_empty()).unwrap_or_default()
 }
 
-/// Whether any loop or branch is being recorded on this thread.
+/// Returns whether any loop or branch is being recorded on this thread.
 pub(crate) fn is_recording() -> bool {
     recording_site().is_some()
 }
 
-/// Where the innermost loop or branch that is being recorded on this thread began.
+/// Returns the line of the innermost loop or branch that is being recorded on this thread.
 pub(crate) fn recording_site() -> Option<&'static Location<'static>> {
     let site = STACK.try_with(|stack| {
         let frames = stack.frames.borrow();
@@ -453,12 +452,12 @@ pub(crate) fn recording_site() -> Option<&'static Location<'static>> {
     site.ok().flatten()
 }
 
-/// Where the outermost region that is recorded on this thread began.
+/// Returns the line of the outermost region that is recorded on this thread.
 pub(crate) fn outermost_site() -> Option<&'static Location<'static>> {
     STACK.with(|stack| stack.frames.borrow().iter().find(|frame| frame.is_recorded()).map(|frame| frame.site))
 }
 
-/// Names the innermost region that a value which has no elements yet is computed in: “in the loop at file:line”.
+/// Names the innermost region of a value that has no elements yet: “in the loop at file:line”.
 pub(crate) fn describe(var: &Var) -> String {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
@@ -473,7 +472,7 @@ pub(crate) fn describe(var: &Var) -> String {
     })
 }
 
-/// Whether the innermost loop is at its condition.
+/// Returns whether the innermost loop is at its condition.
 pub(crate) fn is_at_condition() -> bool {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
@@ -481,20 +480,19 @@ pub(crate) fn is_at_condition() -> bool {
     })
 }
 
-/// Whether the condition of a loop is being recorded, or something inside of it.
+/// Returns whether the condition of a loop, or a region inside it, is being recorded.
 pub(crate) fn is_in_condition() -> bool {
     find(|frame| matches!(frame.open, Open::Condition)) != RegionId::NONE
 }
 
-/// The mask of the lanes that reach the code which is recorded now: the conjunction of the conditions of the branches
-/// around us. Inside of a loop's body only the branches of that body count, for the loop stops where its own
-/// surroundings do.
+/// Returns the mask of the lanes that reach the current code: the conjunction of the conditions of the branches around
+/// it. Inside a loop's body only the branches of that body count, since the loop stops where its own surroundings do.
 #[must_use]
 pub fn current_mask() -> Option<Var> {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
         let mut inside = frames.iter().rev().take_while(|frame| !matches!(frame.open, Open::Body));
-        // The mask of a side is the conjunction with those around it, so the innermost one says it all.
+        // The mask of a side is the conjunction with those around it, so the innermost one is complete.
         inside.find_map(|frame| match &frame.open {
             Open::Side(mask) | Open::Evaluated(mask) => Some(mask.clone()),
             Open::Condition | Open::Body => None,
@@ -512,20 +510,20 @@ impl Frame {
     }
 }
 
-/// Whether a value may be used here: it depends on no region, or on one that is open on this thread.
+/// Returns whether a value may be used here: it depends on no region, or on one that is open on this thread.
 pub(crate) fn is_usable(region: RegionId) -> bool {
     region == RegionId::NONE
         || STACK.with(|stack| stack.frames.borrow().iter().any(|frame| frame.is_loop() && frame.id == region))
 }
 
-/// The innermost region of some operands, all of which must be usable here.
+/// Returns the innermost region of some operands, all of which must be usable here.
 #[inline]
 #[track_caller]
 pub(crate) fn of_operands(operands: [Option<&Var>; 3]) -> RegionId {
     of_operands_at(operands, Location::caller())
 }
 
-/// As [`of_operands`], used by a line of the user's program that is no caller of ours.
+/// Like [`of_operands`], for a line of the user's program that is not our caller.
 #[inline]
 pub(crate) fn of_operands_at(operands: [Option<&Var>; 3], site: &Location<'_>) -> RegionId {
     let [a, b, c] = operands.map(|operand| operand.map_or(RegionId::NONE, Var::region));
@@ -567,7 +565,7 @@ pub(crate) fn refuse_reading(var: &Var, site: &Location<'_>) -> ! {
         .panic()
 }
 
-/// Where the loop of a region began, if it is open on this thread.
+/// Returns the line of a region's loop, if it is open on this thread.
 pub(crate) fn site_of(region: RegionId) -> Option<&'static Location<'static>> {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
@@ -575,7 +573,7 @@ pub(crate) fn site_of(region: RegionId) -> Option<&'static Location<'static>> {
     })
 }
 
-/// The conjunction of the surrounding mask and a condition.
+/// Returns the conjunction of the surrounding mask and a condition.
 #[track_caller]
 pub(crate) fn conjunction(condition: &Var) -> Var {
     match current_mask() {

@@ -1,11 +1,11 @@
 //! Recording reports: lines that lanes print, and assertions that are checked on them.
 //!
-//! Nothing depends on a report, but it must happen, once. It is made of scatters to small arrays that belong to it
-//! alone ([`jit_runtime::report`] says what is in them), so it is scheduled, masked and repeated as any writing is. In
-//! a traced loop these arrays become states in memory of the loop, behind those of the program. At last they are held
-//! here, by the thread, until its next evaluation, which computes them with what it is asked for.
+//! Nothing depends on a report, but it must happen exactly once. It consists of scatters to small private arrays
+//! ([`jit_runtime::report`] describes them), so it is scheduled, masked and repeated like any write. In a traced loop
+//! these arrays become states in memory of the loop, after those of the program. Finally the thread holds them until
+//! its next evaluation, which computes them together with the requested values.
 //!
-//! A region that is aborted takes its reports with it.
+//! If a region is aborted, so are its reports.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -27,9 +27,9 @@ use crate::size::Size;
 use crate::size::extent::Extent;
 use crate::thread_state::{Clear, thread_state};
 
-/// Room for the lines of a wide array.
+/// The capacity for lines of a wide array.
 const MOST_LINES: usize = 1 << 16;
-/// Room for the lines of a loop, whose iterations nobody knows.
+/// The capacity for lines of a loop, whose number of iterations is unknown.
 const LOOP_LINES: usize = 1 << 14;
 
 /// The arrays of a report.
@@ -38,17 +38,17 @@ type Arrays = SmallVec<[Var; 3]>;
 /// A report.
 pub(crate) struct Report {
     what: What,
-    /// What lanes write to, as the program so far leaves it.
+    /// The arrays that lanes write to, in their latest version.
     pub(crate) arrays: Arrays,
     /// The loops that are open around it, outermost first.
     levels: Vec<Level>,
 }
 
-/// What becomes of reports.
+/// The kinds of reports.
 enum What {
-    /// It is printed.
+    /// Lines to be printed.
     Lines { lines: Lines, count: Arc<Buffer>, list: Arc<Buffer> },
-    /// It is an error, which the launch finds.
+    /// An error that the launch detects.
     Assertion(Arc<Buffer>),
 }
 
@@ -60,18 +60,18 @@ struct Level {
     params: Arrays,
 }
 
-/// What is reported of a lane: a text and the values in it.
+/// The content of a lane's report: a text and its values.
 pub struct Content {
     pub(crate) template: Template,
     pub(crate) values: Vec<Var>,
     pub(crate) site: &'static Location<'static>,
 }
 
-/// What waits for the next evaluation of this thread.
+/// The reports and values that wait for the next evaluation of this thread.
 struct Pending {
-    /// Reports that have not happened, in their order.
+    /// Reports that have not run, in their order.
     reports: RefCell<Vec<Report>>,
-    /// Values that are marked to be computed then.
+    /// Values that are marked for evaluation.
     marked: RefCell<Vec<Weak>>,
 }
 
@@ -90,7 +90,7 @@ thread_state! {
 ///
 /// # Panics
 ///
-/// When widths do not fit together, a value belongs to a region that is closed, or there is no memory.
+/// When widths do not match, a value belongs to a region that is closed, or memory cannot be allocated.
 pub(crate) fn print(content: Content, limit: usize) {
     let Some(lanes) = content.lanes(None) else { return };
     let is_single = is_single(lanes);
@@ -116,7 +116,7 @@ pub(crate) fn print(content: Content, limit: usize) {
     region::add_report(report);
 }
 
-/// Whether an assertion is known to fail: its condition is false, and lanes get here.
+/// Returns whether an assertion is known to fail: its condition is false, and lanes reach it.
 pub(crate) fn is_certain(condition: &Var) -> bool {
     condition.literal() == Some(0)
         && condition.width() != 0
@@ -124,12 +124,12 @@ pub(crate) fn is_certain(condition: &Var) -> bool {
         && region::current_mask().is_none()
 }
 
-/// Whether lanes are to check an assertion; without `JIT_DEBUG` none is.
+/// Returns whether lanes must check an assertion; never without `JIT_DEBUG`.
 pub(crate) fn is_checked(condition: &Var) -> bool {
     config::is_debug_on() && condition.literal() != Some(1)
 }
 
-/// Records an assertion, unless it is not to be checked.
+/// Records an assertion, if it must be checked.
 ///
 /// # Panics
 ///
@@ -165,7 +165,7 @@ pub(crate) fn assert(condition: &Var, content: &Content, assertion: Assertion) {
     region::add_report(report);
 }
 
-/// There is one lane, and no loop whose lanes nobody knows yet.
+/// Returns whether there is one lane, and no open loop whose lanes are still unknown.
 fn is_single(lanes: Extent) -> bool {
     lanes.lanes == 1 && region::innermost_loop() == RegionId::NONE
 }
@@ -183,7 +183,7 @@ fn memory(buffer: Result<Arc<Buffer>, Error>) -> Arc<Buffer> {
 }
 
 impl Content {
-    /// How many lanes take part; none if no lane does.
+    /// Returns the number of active lanes; `None` if there are none.
     fn lanes(&self, mask: Option<&Var>) -> Option<Extent> {
         let around = region::current_mask();
         let masks = mask.into_iter().chain(&around);
@@ -207,20 +207,21 @@ impl Content {
         Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands, position: 0, word: 0, site: self.site }
     }
 
-    /// An array of a report.
+    /// Creates an array of a report.
     fn array(&self, ty: Type, width: usize, buffer: &Arc<Buffer>) -> Var {
         let var = Var::new(self.draft(Op::Data, ty, width));
         var.set_data(Arc::clone(buffer));
         var
     }
 
-    /// The number of each lane, however many there will be: unlike other values of width 1 it is not the same in all of
-    /// them, and serves as the operand of single reports.
+    /// Returns the lane number for any number of lanes. Unlike other values of width 1 it is not the same in all lanes,
+    /// and serves as the operand of single reports.
     fn lane(&self) -> Var {
         Var::new(self.draft(Op::LaneIndex, Type::U32, 1))
     }
 
-    /// Combines the only element of an array with a value on a number of lanes; gives what each has found there.
+    /// Combines the only element of an array with a value on a number of lanes; returns the value that each lane found
+    /// there.
     fn exchange(
         &self,
         array: &mut Var,
@@ -234,7 +235,7 @@ impl Content {
         scatter::report(array, &Request { how, index: &index, value, expected: None, mask }, false, part, self.site)
     }
 
-    /// Writes the lane and its values to a place of a list.
+    /// Writes the lane and its values to a position of a list.
     fn write(&self, list: &mut Var, place: &Var, mask: Option<&Var>, part: Option<&(Arc<Assertion>, Part)>) {
         let first = record::binary(BinaryOp::Mul, place, &number(1 + self.values.len()));
         let words = std::iter::once(self.lane()).chain(self.values.iter().cloned());
@@ -246,7 +247,7 @@ impl Content {
     }
 }
 
-/// The bits of a value as a `u64`.
+/// Returns the bits of a value as a `u64`.
 fn bits(value: &Var) -> Var {
     let unsigned = match value.ty() {
         Type::Bool => value.clone(),
@@ -255,7 +256,7 @@ fn bits(value: &Var) -> Var {
     record::cast(Type::U64, &unsigned)
 }
 
-/// The unsigned integer type of the same size.
+/// Returns the unsigned integer type of the same size.
 fn unsigned(ty: Type) -> Type {
     match ty.size_bytes() {
         1 => Type::U8,
@@ -266,7 +267,7 @@ fn unsigned(ty: Type) -> Type {
 }
 
 impl Report {
-    /// Takes the arrays of a report into the loops that are open.
+    /// Makes the arrays of a report states of the open loops.
     fn begin(what: What, mut arrays: Arrays) -> Report {
         let mut levels = Vec::new();
         for (id, position) in region::claim_states(arrays.len()) {
@@ -278,7 +279,7 @@ impl Report {
         Report { what, arrays, levels }
     }
 
-    /// The states of the innermost loop around it, which ends, and the position of the first one.
+    /// Returns the states of the innermost loop around it, which ends, and the position of the first one.
     pub(crate) fn leave_loop(&mut self) -> (usize, Vec<State>) {
         let Some(Level { position, inits, params }) = self.levels.pop() else { return (0, Vec::new()) };
         let arrays = std::mem::take(&mut self.arrays).into_iter();
@@ -287,13 +288,13 @@ impl Report {
         (position, parts.map(state).collect())
     }
 
-    /// Keeps the report for the next evaluation of this thread, when no region is open any more.
+    /// Stores the report for the next evaluation of this thread, once no region is open.
     pub(crate) fn keep(mut self) {
         self.arrays.iter_mut().for_each(|array| *array = scatter::settle(array));
         PENDING.with(|pending| pending.reports.borrow_mut().push(self));
     }
 
-    /// Whether it was launched.
+    /// Returns whether it was launched.
     pub(crate) fn has_run(&self) -> bool {
         self.arrays.iter().all(Var::has_data)
     }
@@ -302,7 +303,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// What went wrong in the launch, an assertion that failed for example.
+    /// Returns the error of the launch, for example an assertion that failed.
     pub(crate) fn finish(self) -> Result<(), Error> {
         match self.what {
             What::Lines { lines, count, list } => lines.print(&count, &list),
@@ -311,31 +312,31 @@ impl Report {
     }
 }
 
-/// Whether anything waits for the next evaluation of this thread.
+/// Returns whether anything waits for the next evaluation of this thread.
 pub(crate) fn is_pending() -> bool {
     PENDING.with(|pending| !pending.reports.borrow().is_empty())
 }
 
-/// Takes what waits for the next evaluation of this thread.
+/// Takes the reports that wait for the next evaluation of this thread.
 pub(crate) fn take_pending() -> Vec<Report> {
     if is_pending() { PENDING.with(|pending| pending.reports.take()) } else { Vec::new() }
 }
 
-/// Marks a value to be computed by this thread's next evaluation, if it still lives then.
+/// Marks a value for this thread's next evaluation, if it still lives then.
 pub(crate) fn mark(var: &Var) {
     PENDING.with(|pending| pending.marked.borrow_mut().push(var.downgrade()));
 }
 
-/// The values that were marked and live; none is marked any more.
+/// Takes the marked values that still live.
 pub(crate) fn take_marked() -> Vec<Var> {
     PENDING.with(|pending| {
         let mut marked = pending.marked.borrow_mut();
-        // Mostly there are none.
+        // Usually there are none.
         if marked.is_empty() { Vec::new() } else { marked.drain(..).filter_map(|marked| marked.upgrade()).collect() }
     })
 }
 
-/// Has reports wait again, before those that were recorded meanwhile.
+/// Puts reports back, before those that were recorded in the meantime.
 pub(crate) fn put_back(mut reports: Vec<Report>) {
     PENDING.with(|pending| {
         let mut pending = pending.reports.borrow_mut();

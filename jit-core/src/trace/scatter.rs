@@ -1,14 +1,14 @@
 //! Recording a scatter: writing to elements at computed positions.
 //!
-//! A scatter is a value like any other: the array after it is a new node, made from the array before it, so what comes
-//! after what is written in the graph, and a scatter whose result nothing reads is never run. That it usually happens
-//! in place is decided by the scheduler. Two things are different from other nodes. A scatter has several results, the
-//! array and, of some operations, what was there before; and once it has run in place it cannot be run again, so all
-//! results that are still held are computed at once. The node therefore knows its results, weakly.
+//! A scatter is a value like any other: the array after it is a new node, made from the array before it. So order is
+//! dataflow, and a scatter whose result is never read never runs. The scheduler decides whether it runs in place, which
+//! is usual. Two things differ from other nodes. A scatter has several results: the array and, for some operations, the
+//! previous elements. And once it has run in place it cannot run again, so all results that still have owners are
+//! computed together. The node therefore holds weak references to its results.
 //!
-//! Inside of a traced region lanes write at different times, so the array cannot be read there until the region is
-//! closed: its node bears [`RegionId::WRITING`]. A loop whose body writes to an array has it as a state that lies in
-//! memory, see [`super::loops`].
+//! Inside a traced region lanes write at different times, so the array cannot be read there until the region is closed:
+//! its node is marked [`RegionId::WRITING`]. In a loop whose body writes to an array, the array is a state in memory,
+//! see [`super::loops`].
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -28,19 +28,19 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
 
-/// Whether lanes of an open region write an array.
+/// Returns whether lanes of an open region write an array.
 pub(crate) fn is_written(var: &Var) -> bool {
     var.region() == RegionId::WRITING
 }
 
 /// The position of the array among the results of a scatter.
 pub(crate) const ARRAY: usize = 0;
-/// The position of what was there before.
+/// The position of the previous elements.
 const OLD: usize = 1;
-/// The position of the lanes that have replaced what was there.
+/// The position of the mask of lanes that have replaced the element.
 const REPLACED: usize = 2;
 
-/// What a scatter is made from.
+/// The operands of a scatter.
 pub(crate) struct Request<'a> {
     pub(crate) how: How,
     pub(crate) index: &'a Var,
@@ -49,19 +49,20 @@ pub(crate) struct Request<'a> {
     pub(crate) mask: Option<&'a Var>,
 }
 
-/// Writes values to an array where a mask holds, or combines them with what is there.
+/// Writes values to an array where a mask holds, or combines them with its elements.
 #[track_caller]
 pub(crate) fn scatter(target: &mut Var, request: &Request<'_>) {
     record_scatter(target, request, false);
 }
 
-/// As [`scatter`]; the caller knows whether the last scatter to the array was one of the same kind, to other elements.
+/// Like [`scatter`]; the caller knows whether the last scatter to the array was one of the same kind, to other
+/// elements.
 #[track_caller]
 pub(crate) fn scatter_disjoint(target: &mut Var, request: &Request<'_>, is_disjoint: bool) {
     record_scatter(target, request, is_disjoint);
 }
 
-/// As [`scatter`]; gives what was there before, zero where the mask does not hold.
+/// Like [`scatter`]; returns the previous elements, zero where the mask does not hold.
 #[track_caller]
 pub(crate) fn exchange(target: &mut Var, request: &Request<'_>) -> Var {
     let ty = target.ty();
@@ -71,7 +72,7 @@ pub(crate) fn exchange(target: &mut Var, request: &Request<'_>) -> Var {
     }
 }
 
-/// As [`exchange`]; gives also the lanes that have replaced what was there.
+/// Like [`exchange`]; also returns the lanes that have replaced the element.
 #[track_caller]
 pub(crate) fn compare_exchange(target: &mut Var, request: &Request<'_>) -> (Var, Var) {
     let ty = target.ty();
@@ -98,12 +99,12 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_disjoint: bool) ->
         return None;
     }
     check_target(target, site);
-    // A wrong index is an error while debugging, also of what would change nothing.
+    // In debug mode a wrong index is an error, even if the write would change nothing.
     if !config::is_debug_on() && (writes_nowhere(target, index) || changes_nothing(target, how, value)) {
         return None;
     }
     let mask = reaching(mask);
-    // Nobody gets here: a call on no lanes, or on a target that no lane wants.
+    // No lane reaches it: a call on no lanes, or of a target that no lane calls.
     if mask.as_ref().is_some_and(|mask| mask.width() == 0 || mask.literal() == Some(0)) {
         return None;
     }
@@ -112,7 +113,7 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_disjoint: bool) ->
     Some(node)
 }
 
-/// The lanes of a mask that get to what is recorded now; all if there is none.
+/// Returns the lanes of a mask that reach the current code; all if there is no mask.
 #[track_caller]
 fn reaching(mask: Option<&Var>) -> Option<Var> {
     match (region::current_mask(), mask.filter(|mask| mask.literal() != Some(1))) {
@@ -121,8 +122,8 @@ fn reaching(mask: Option<&Var>) -> Option<Var> {
     }
 }
 
-/// Records a scatter to an array that belongs to a report, wherever that stands; gives what was there before, for those
-/// operations that return it, or else the array.
+/// Records a scatter to an array of a report, in any region; returns the previous elements for operations that return
+/// them, otherwise the array.
 pub(crate) fn report(
     target: &mut Var,
     request: &Request<'_>,
@@ -138,7 +139,7 @@ pub(crate) fn report(
     }
 }
 
-/// Whether a scatter belongs to a report, and what it reports of an assertion.
+/// Whether a scatter belongs to a report, and the part of an assertion that it reports.
 enum OldValue {
     Unused,
     Of(Option<(Arc<Assertion>, Part)>),
@@ -165,7 +166,7 @@ fn append(
     let (ty, width) = (target.ty(), target.extent());
     let payload = ScatterPayload {
         how,
-        // Not a clone: who holds the array alone still does.
+        // Not a clone, so that a sole owner stays the sole owner.
         target: std::mem::replace(target, record::literal(ty, 0, 1)),
         index: index.clone(),
         value: value.clone(),
@@ -196,13 +197,13 @@ fn lanes(request: &Request<'_>, mask: Option<&Var>) -> Extent {
     }
 }
 
-/// A result of a scatter that belongs to the lanes.
+/// Returns a per-lane result of a scatter.
 fn value_after(scatter: &Var, ty: Type, position: usize) -> Var {
     let (width, region) = (scatter.extent(), scatter.region());
     register(result(Op::ScatterResult, scatter, ty, width, position, region, scatter.site()), scatter)
 }
 
-/// The array that a scatter or loop leaves in memory.
+/// Returns the array in memory after a scatter or loop.
 pub(crate) fn array_after(
     control: &Var,
     ty: Type,
@@ -222,7 +223,7 @@ pub(crate) fn array_after(
     array
 }
 
-/// What a node is: itself, unless the region was aborted in which it represented something that was there before.
+/// Returns the node itself, unless the region was aborted in which it represented a value from before.
 pub(crate) fn original(var: &Var) -> Var {
     let mut found = var.clone();
     while let Some(original) = found.original() {
@@ -240,9 +241,9 @@ fn register(result: Var, control: &Var) -> Var {
     result
 }
 
-/// The array that one was made from by a scatter, or by a loop that scatters; and that scatter or loop.
+/// Returns the array before the last scatter, or before a loop that scatters, with that scatter or loop.
 pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
-    // What can be neither another array nor the result of a scatter.
+    // Such a node can be neither another array nor the result of a scatter.
     array.op().original_slot()?;
     let array = &original(array);
     if !matches!(array.op(), Op::ScatterResult | Op::LoopResult) {
@@ -259,12 +260,12 @@ pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
     Some((before, control))
 }
 
-/// The array or per-lane local memory that one was made from by a write, and the node that writes.
+/// Returns the array or per-lane local memory before the last write, and the writing node.
 fn before_write(after: &Var) -> Option<(Var, Var)> {
     if local::is_local(after) { local::before(after) } else { before(after) }
 }
 
-/// Whether an array was made from another one by scatters alone, or per-lane local memory by writes to it.
+/// Returns whether an array was made from another one only by scatters, or per-lane local memory by writes to it.
 pub(crate) fn is_version_of(after: &Var, from: &Var) -> bool {
     let mut array = before_write(after);
     while let Some((before, _)) = array {
@@ -276,8 +277,8 @@ pub(crate) fn is_version_of(after: &Var, from: &Var) -> bool {
     false
 }
 
-/// As [`is_version_of`], by what a region has written, which it has on its own lanes; also where arrays were evaluated
-/// in between.
+/// Like [`is_version_of`], for the writes of a region, which are on its own lanes; also where arrays were evaluated in
+/// between.
 pub(crate) fn continues_within(writes: &Writes, after: &Var, from: &Var) -> bool {
     let (mut array, from) = (after.downgrade(), from.downgrade());
     let before = |array: Weak| match array.upgrade().as_ref().and_then(before_write) {
@@ -293,7 +294,7 @@ pub(crate) fn continues_within(writes: &Writes, after: &Var, from: &Var) -> bool
     false
 }
 
-/// What an array was at first, before all scatters.
+/// Returns the first version of an array, before all scatters.
 pub(crate) fn origin(array: &Var) -> Var {
     let mut array = array.clone();
     while let Some((before, _)) = before(&array) {
@@ -302,17 +303,17 @@ pub(crate) fn origin(array: &Var) -> Var {
     array
 }
 
-/// Of an array before and after a region, the one after if what the region has written alone has made it.
+/// Returns the array after a region if only the region's writes made it from the one before, otherwise the one before.
 fn latest(writes: &Writes, before: &Var, after: &Var) -> Var {
     if continues_within(writes, after, before) { after.clone() } else { before.clone() }
 }
 
-/// As [`latest`], of each array.
+/// Like [`latest`], for each array.
 pub(crate) fn latest_of(writes: &Writes, before: &[Var], after: &[Var]) -> Vec<Var> {
     before.iter().zip(after).map(|(before, after)| latest(writes, before, after)).collect()
 }
 
-/// An array that was written in a region that has just been closed, for use outside of it.
+/// Returns an array that was written in a region that has just been closed, for use outside of it.
 pub(crate) fn settle(var: &Var) -> Var {
     if var.region() != RegionId::WRITING || region::is_recording() {
         return var.clone();
@@ -325,18 +326,18 @@ pub(crate) fn settle(var: &Var) -> Var {
     array_after(&control, var.ty(), var.extent(), var.position(), var.site())
 }
 
-/// Whether no lane has an index that is in range.
+/// Returns whether no lane has an index that is in range.
 fn writes_nowhere(target: &Var, index: &Var) -> bool {
     target.width() == 0 || is_never_inside(index, target.width())
 }
 
-/// Whether a scatter leaves the array as it is, whatever its index, and nobody asks what was there.
+/// Returns whether a scatter leaves the array unchanged, whatever its index, and its old values are not requested.
 fn changes_nothing(target: &Var, how: How, value: &Var) -> bool {
     let Some(bits) = value.literal() else { return false };
     let ty = target.ty();
     match how {
         How::Write => target.literal() == Some(bits),
-        // Adding -0 changes nothing, adding +0 at most the sign of a zero.
+        // Adding -0 changes nothing; adding +0 changes at most the sign of a zero.
         How::Reduce(ReduceOp::Add) if ty.is_float() => bits & (ty.bit_mask() >> 1) == 0,
         How::Reduce(op) => bits == scalar::identity(op, ty),
         How::Atomic(_) | How::CompareExchange => false,
@@ -368,7 +369,7 @@ fn check_target(target: &Var, site: &'static Location<'static>) {
     }
 }
 
-/// Lanes are in different iterations, so what they write to must be the same array for all of them: a state of the
+/// Lanes are in different iterations, so the array that they write to must be the same for all of them: a state of the
 /// loop.
 fn check_state(target: &Var, body: RegionId, site: &'static Location<'static>) {
     let origin = origin(target);

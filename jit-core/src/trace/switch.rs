@@ -1,9 +1,9 @@
-//! Recording a call whose target depends on the lane: each target is traced once, under the mask of the lanes that want
+//! Recording a call whose target depends on the lane: each target is traced once, under the mask of the lanes that call
 //! it.
 //!
-//! As with branches, what a target records is pure and belongs to no region; only which target's value a result comes
-//! from depends on the lane, and what writes to arrays bears the mask of its lanes. Lanes whose index is no target's
-//! take the default.
+//! As with branches, the nodes of a target are pure and belong to no region. Only the target that a result comes from
+//! depends on the lane, and writes to arrays carry the mask of their lanes. Lanes whose index is out of range take the
+//! default.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -24,26 +24,26 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
 
-/// Up to this much work in all targets together, computing all and selecting is cheaper than to jump.
+/// Up to this total cost of all targets, computing all and selecting is cheaper than jumping.
 const SELECT_WORK: u32 = 24;
 
-/// A call that is being recorded. Dropping it before [`SwitchRecorder::finish`] leaves the trace as it was before.
+/// A call that is being recorded. Dropping it before [`SwitchRecorder::finish`] restores the trace to its state before.
 pub struct SwitchRecorder {
     /// The target of each lane.
     index: Var,
-    /// What the index is for each target, ascending.
+    /// The index of each target, ascending.
     targets: Vec<u32>,
-    /// How many lanes the call has, as far as its operands say.
+    /// The number of lanes of the call, as far as its operands determine it.
     width: Size,
     arguments: Vec<Var>,
     checked: Option<CheckedCall>,
-    /// Targets run as they are written, and each is computed by itself.
+    /// Whether targets run as written, and each is computed separately.
     is_evaluated: bool,
     sides: Vec<Side>,
     mark: Option<Mark>,
     /// Reports of the targets.
     reports: Vec<Report>,
-    /// Arrays as targets have written them, until the call is complete.
+    /// The arrays that targets have written, until the call is complete.
     written: Vec<Weak>,
     work_before: u32,
     site: &'static Location<'static>,
@@ -53,18 +53,18 @@ pub struct SwitchRecorder {
 
 /// A target that was recorded.
 struct Side {
-    /// The lanes that want it.
+    /// The lanes that call it.
     lanes: Var,
-    /// Those of them that reach the call.
+    /// The lanes among them that reach the call.
     mask: Var,
     values: Vec<Var>,
-    /// What it has written.
+    /// Its writes.
     writes: Writes,
 }
 
 impl SwitchRecorder {
-    /// Begins a call on the lanes whose index, `u32`, is that of a target. The width is that of everything else that
-    /// takes part. What of the arguments has another width can be given back by all targets.
+    /// Begins a call on the lanes whose `u32` index is that of a target. The width is the common width of all other
+    /// operands. Arguments of another width can be returned by all targets.
     ///
     /// # Panics
     ///
@@ -98,13 +98,13 @@ impl SwitchRecorder {
         }
     }
 
-    /// Has the targets run as they are written, each to be computed by itself: see [`SwitchRecorder::finish_by`].
+    /// Makes the targets run as written, each to be computed separately: see [`SwitchRecorder::finish_by`].
     pub(crate) fn evaluate(&mut self) {
         self.is_evaluated = true;
     }
 
-    /// While debugging, lanes that reach the call with an index that is not below a count are reported. The index is
-    /// the one that the program knows; masked-off lanes may have any.
+    /// In debug mode, reports lanes that reach the call with an index that is not below a count. The index is the one
+    /// of the program; masked-off lanes may have any.
     pub(crate) fn check(&mut self, what: &'static str, index: &Var, mask: Option<&Var>, count: usize) {
         if config::is_debug_on() {
             let all = record::literal(Type::Bool, 1, 1);
@@ -125,12 +125,11 @@ impl SwitchRecorder {
         self.sides.push(Side { lanes, mask, values: Vec::new(), writes: Writes::default() });
     }
 
-    /// Of arrays before and after the target, those after it which only the target has written to, and those before it
-    /// else.
+    /// Returns each array after the target if only the target has written to it, otherwise the array before.
     pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
         match self.mark {
             Some(mark) => scatter::latest_of(&region::writes_of(mark), before, after),
-            // It runs on all lanes that get here.
+            // It runs on all lanes that reach the call.
             None => after.to_vec(),
         }
     }
@@ -152,18 +151,18 @@ impl SwitchRecorder {
         }
     }
 
-    /// Ends the call; gives its values. Lanes without a target have the defaults. A value that is the same in all
-    /// targets does not go through the call.
+    /// Ends the call; returns its values. Lanes without a target get the defaults. A value that is the same in all
+    /// targets bypasses the call.
     ///
     /// # Panics
     ///
-    /// When the types of the targets differ, or widths do not fit together.
+    /// When the types of the targets differ, or widths do not match.
     #[must_use]
     pub fn finish(self, defaults: Vec<Var>) -> Vec<Var> {
         let recorded = numbering::work().wrapping_sub(self.work_before);
         self.finish_by(defaults, |call, outputs, width| {
             let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
-            // A call that is checked stays one.
+            // A call with checks is not simplified.
             let is_small =
                 call.checked.is_none() && recorded as usize + call.sides.len() * (1 + count) <= SELECT_WORK as usize;
             match count {
@@ -174,8 +173,8 @@ impl SwitchRecorder {
         })
     }
 
-    /// As [`Self::finish`], of targets that are computed one by one: a function gets the width of the call and each
-    /// target's part in the values that differ by lane, with the defaults, and gives those values.
+    /// Like [`Self::finish`], for targets that are computed one by one. A function receives the width of the call and
+    /// each target's part of the values that differ by lane, with the defaults, and returns those values.
     pub(crate) fn finish_evaluated(
         self,
         defaults: Vec<Var>,
@@ -209,8 +208,8 @@ impl SwitchRecorder {
         values
     }
 
-    /// What each target has to compute, and the defaults of the values that differ by lane. The call keeps nothing of
-    /// it, so that arrays can be written in place.
+    /// Returns the values that each target must compute, and the defaults of the values that differ by lane. The call
+    /// retains none of them, so that arrays can be written in place.
     fn take_parts(&mut self, outputs: &mut [Output]) -> (Vec<Var>, Vec<Computed>) {
         self.arguments.clear();
         let mut defaults = Vec::new();
@@ -234,7 +233,7 @@ impl SwitchRecorder {
         (defaults, parts)
     }
 
-    /// Memory of the lane that targets have written or replaced.
+    /// Returns per-lane local memory that targets have written or replaced.
     fn blended(&self, values: &[Var], default: &Var) -> Var {
         let mut blended = match local::len_of(&values[0]) {
             _ if local::is_local(default) => default.clone(),
@@ -251,7 +250,7 @@ impl SwitchRecorder {
         blended
     }
 
-    /// The array after all targets, if they have written it by scatters, one after another.
+    /// Returns the array after all targets, if they have written it by scatters, one after another.
     fn written(&self, values: &[Var], default: &Var) -> Option<Var> {
         let last = values.last()?;
         let continues = |(side, pair): (&Side, &[Var])| {
@@ -261,19 +260,19 @@ impl SwitchRecorder {
         (is_chain && self.is_written(last, default)).then(|| scatter::settle(last))
     }
 
-    /// Whether targets have written an array, which was an argument or is a place that they may change.
+    /// Returns whether targets have written an array that was an argument or is a place that they may change.
     fn is_written(&self, array: &Var, default: &Var) -> bool {
         if array.region() == RegionId::WRITING {
             return true;
         }
         let Some((_, writer)) = scatter::before(array) else { return false };
         let is_of = |side: &Side| side.writes.contains(&writer);
-        // A target that all lanes call is no region of its own.
+        // A target that all lanes call is not a separate region.
         let mut given = self.arguments.iter().chain([default]);
         self.sides.iter().any(is_of) || given.any(|given| scatter::is_version_of(array, given))
     }
 
-    /// Refuses values of different types.
+    /// Rejects values of different types.
     fn check_types(&self, values: &[Var], default: &Var) {
         if let Some(other) = values.iter().find(|value| value.ty() != default.ty()) {
             let what = format!("the targets of a call give different types, {} and {}", default.ty(), other.ty());
@@ -285,7 +284,7 @@ impl SwitchRecorder {
         }
     }
 
-    /// What becomes of one of the values of the targets.
+    /// Classifies one of the values of the targets.
     fn output(&self, position: usize, default: &Var) -> Output {
         let mut values: Vec<Var> = self.sides.iter().map(|side| side.values[position].clone()).collect();
         self.check_types(&values, default);
@@ -302,7 +301,7 @@ impl SwitchRecorder {
         values.iter().for_each(|value| region::check(value, self.site));
         if values.windows(2).all(|pair| is_same(&pair[0], &pair[1])) {
             if self.is_shared(&values[0]) {
-                // All lanes have a target, or none has.
+                // Either all lanes have a target, or none has.
                 let is_uniform = self.width == 1;
                 return Output::Memory(if is_uniform { self.masked(&values[0], default) } else { values[0].clone() });
             }
@@ -312,13 +311,13 @@ impl SwitchRecorder {
         Output::Chosen(values)
     }
 
-    /// Whether a value is an argument that all lanes share, as its width says.
+    /// Returns whether a value is an argument that all lanes share, according to its width.
     fn is_shared(&self, value: &Var) -> bool {
         let is_wide = value.width() != 1 && value.width() != self.width;
         is_wide && self.arguments.iter().any(|array| array.is_same(value))
     }
 
-    /// The width of the call: that of its operands and of all values.
+    /// Returns the width of the call: that of its operands and of all values.
     fn common_width(&self, outputs: &[Output]) -> Size {
         let mut width = self.width;
         for value in outputs.iter().flat_map(Output::values) {
@@ -343,12 +342,12 @@ impl SwitchRecorder {
         if value.width() == width { value.clone() } else { record::broadcast(value, width) }
     }
 
-    /// A value on the lanes that have a target, the default on the others.
+    /// Returns a value on the lanes that have a target, the default on the others.
     fn masked(&self, value: &Var, default: &Var) -> Var {
         record::select_at(self.site, &self.has_target(), value, default)
     }
 
-    /// The lanes that have a target.
+    /// Returns the lanes that have a target.
     fn has_target(&self) -> Var {
         match &self.sides[..] {
             [only] => only.lanes.clone(),
@@ -363,8 +362,8 @@ impl SwitchRecorder {
         record::literal(Type::U32, u64::from(value), 1)
     }
 
-    /// Where each lane's target is in tables, which have a place for each target from the first to the last; lanes
-    /// without a target may be beyond the end.
+    /// Returns the position of each lane's target in tables, which have an entry for each target from the first to the
+    /// last. Lanes without a target may be beyond the end.
     fn slot(&self) -> Var {
         record::binary(BinaryOp::Sub, &self.index, &self.literal(self.targets[0]))
     }
@@ -373,20 +372,20 @@ impl SwitchRecorder {
         (self.targets[side] - self.targets[0]) as usize
     }
 
-    /// The length of tables.
+    /// Returns the length of tables.
     fn span(&self) -> usize {
         self.slot_of(self.targets.len() - 1) + 1
     }
 
-    /// The case of each lane, from that of each target; `u32::MAX`, or anything not below the number of targets, on
-    /// lanes that have none.
+    /// Returns the case of each lane, from that of each target; `u32::MAX`, or any number not below the number of
+    /// targets, on lanes without one.
     fn case(&self, cases: &[u32]) -> Var {
         let slot = self.slot();
         if self.span() == cases.len() && cases.iter().copied().eq(0..cases.len() as u32) {
             return slot;
         }
         let is_inside = record::compare(CompareOp::Lt, &slot, &self.literal(self.span() as u32));
-        // One more, so that lanes without a target read zero.
+        // Plus one, so that lanes without a target read zero.
         let places = cases.iter().enumerate().map(|(side, case)| (self.slot_of(side), self.literal(case + 1)));
         let table = tables::table(Type::U32, &places.collect::<Vec<_>>(), self.span());
         let table = table.unwrap_or_else(|| Misuse::new("there is no memory for a call's targets", self.site).panic());
@@ -394,7 +393,7 @@ impl SwitchRecorder {
         record::binary(BinaryOp::Sub, &case, &self.literal(1))
     }
 
-    /// The targets, those that do the same with different values as one; and the case of each lane.
+    /// Returns the targets, with those merged that differ only in values, and the case of each lane.
     fn cases(&self, results: &[Vec<Var>]) -> (Vec<Side>, Var) {
         self.merged(results).unwrap_or_else(|| {
             let values = |side: usize| results.iter().map(|values| values[side].clone()).collect();
@@ -409,7 +408,7 @@ impl SwitchRecorder {
         })
     }
 
-    /// As [`Self::cases`], if any are merged.
+    /// Like [`Self::cases`], if any are merged.
     fn merged(&self, results: &[Vec<Var>]) -> Option<(Vec<Side>, Var)> {
         let member = |(position, side): (usize, &'_ Side)| {
             let values = results.iter().map(|values| values[position].clone()).collect();
@@ -451,7 +450,7 @@ impl SwitchRecorder {
         Some((sides.collect::<Option<Vec<Side>>>()?, index))
     }
 
-    /// All targets are computed in all lanes.
+    /// Computes all targets in all lanes.
     fn select(&self, outputs: &[Output]) -> Vec<Var> {
         let choose = |values: &Vec<Var>| {
             let default = values[self.sides.len()].clone();
@@ -461,7 +460,7 @@ impl SwitchRecorder {
         outputs.iter().filter_map(Output::chosen).map(choose).collect()
     }
 
-    /// Each lane computes its own target.
+    /// Makes each lane compute its own target.
     fn jump(&self, outputs: &[Output], width: Extent) -> Vec<Var> {
         let results: Vec<Vec<Var>> = outputs.iter().filter_map(Output::chosen).cloned().collect();
         let types: Vec<Type> = results.iter().map(|values| values[0].ty()).collect();
@@ -511,21 +510,21 @@ impl Drop for SwitchRecorder {
     }
 }
 
-/// What one of the targets has to compute that are computed one by one.
+/// The part of a target in a call whose targets are computed one by one.
 pub(crate) struct Computed {
     /// The values that differ by lane.
     pub(crate) values: Vec<Var>,
-    /// Arrays as the target leaves them.
+    /// The arrays after the target.
     pub(crate) arrays: Vec<Var>,
     /// The nodes that write to arrays on its lanes.
     pub(crate) writes: Writes,
 }
 
-/// What becomes of a value that all targets give.
+/// The kinds of values that all targets have.
 enum Output {
-    /// An array that the targets have written by scatters, each on its own lanes, or have left alone.
+    /// An array that the targets have written by scatters, each on its own lanes, or have not changed.
     Memory(Var),
-    /// The value is the same in all targets; and the default.
+    /// The common value of all targets, and the default.
     Same(Var, Var),
     /// The value in each target, the default last.
     Chosen(Vec<Var>),
@@ -539,7 +538,7 @@ impl Output {
         }
     }
 
-    /// The values that belong to the lanes of the call.
+    /// Returns the per-lane values of the call.
     fn values(&self) -> impl Iterator<Item = &Var> {
         let (same, chosen) = match self {
             Output::Memory(_) => (None, [].as_slice()),

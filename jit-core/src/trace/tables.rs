@@ -1,8 +1,7 @@
-//! Values that differ by target, put next to one another in memory.
+//! Tables: values that differ by target, concatenated in memory.
 //!
-//! A table holds one element for each target of a call; a joined array holds the elements of one array of each. Both
-//! are made by the host, and cached as long as everything that they were made from lives, so that a call that is traced
-//! again finds them.
+//! A table holds one element for each target of a call; a joined array holds the elements of one array of each. The
+//! host makes both and caches them as long as all their sources live, so that a call that is traced again finds them.
 
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
@@ -19,10 +18,10 @@ use crate::thread_state::thread_state;
 
 /// Joined arrays of more bytes than this are not made.
 const MOST_BYTES: usize = 1 << 26;
-/// How many tables a thread keeps.
+/// The number of tables that a thread caches.
 const KEPT: usize = 512;
 
-/// What a place of a table was made from.
+/// The source of a table entry.
 enum Key {
     Bits(u64),
     Node(Weak),
@@ -58,8 +57,8 @@ thread_state! {
     static TABLES: RefCell<FxHashMap<u64, CachedTable>> = RefCell::new(FxHashMap::with_hasher(FxBuildHasher));
 }
 
-/// An array of the values, each of width 1 and known or in memory, at their places; zeros elsewhere. None if a value
-/// cannot be read.
+/// Returns an array of the values, each of width 1 and known or in memory, at their positions; zeros elsewhere. `None`
+/// if a value cannot be read.
 pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Var> {
     let vars: Vec<&Var> = values.iter().map(|(_, var)| var).collect();
     let mut hasher = hasher(&vars, (ty, span));
@@ -74,7 +73,7 @@ pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Va
     })
 }
 
-/// Arrays in memory, one after another. None if they are too large, of several types, or cannot be read.
+/// Concatenates arrays in memory. `None` if they are too large, of several types, or cannot be read.
 pub(crate) fn joined(sources: &[Var]) -> Option<Var> {
     let (ty, count) = (sources.first()?.ty(), sources.iter().map(Var::lanes).sum::<usize>());
     let size = ty.size_bytes();
@@ -103,10 +102,10 @@ fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {
     hasher
 }
 
-/// The table that was made from the same values, or a new one.
+/// Returns the cached table of the same values, or a new one.
 fn cached(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
-    // A table is made by the host. In a recording it is always the same: constants, but no elements that replays get
-    // anew.
+    // The host makes a table. In a recording it is always the same: it may hold constants, but no elements that change
+    // in replays.
     if table::is_recording() {
         return if vars.iter().all(|var| var.literal().is_some()) { make().ok() } else { None };
     }
@@ -127,12 +126,12 @@ fn cached(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -
         let dead: Vec<Option<CachedTable>> = dead.iter().map(|hash| tables.remove(hash)).collect();
         (dropped, dead, tables.insert(hash, cached))
     });
-    // Nodes go after the tables are free again.
+    // Nodes are dropped after the tables are released.
     drop(dropped);
     Some(table)
 }
 
-/// The elements of a value.
+/// Reads the elements of a value.
 fn read(var: &Var, bytes: &mut [u8]) -> Result<(), Error> {
     match (var.known_bits(), var.data()) {
         (Some(bits), _) => {

@@ -89,7 +89,7 @@ fn divisions_by_powers_of_two_become_products() {
     let half = binary(BinaryOp::Div, &x, &float(2.0));
     assert!(half.is_same(&binary(BinaryOp::Mul, &x, &float(0.5))));
     assert_eq!(binary(BinaryOp::Div, &x, &float(3.0)).op(), Op::Binary(BinaryOp::Div));
-    // 2^-127 is subnormal, yet exact; 2^127 has that reciprocal, but 2^-149 has none.
+    // 2^-127 is subnormal, but exact; 2^127 has that reciprocal, but 2^-149 has none.
     assert_eq!(binary(BinaryOp::Div, &x, &float(2f32.powi(127))).op(), Op::Binary(BinaryOp::Mul));
     assert_eq!(binary(BinaryOp::Div, &x, &float(f32::from_bits(1))).op(), Op::Binary(BinaryOp::Div));
     assert_eq!(binary(BinaryOp::Div, &x, &float(f32::INFINITY)).op(), Op::Binary(BinaryOp::Div));
@@ -181,7 +181,7 @@ fn an_abandoned_loop_leaves_the_trace_as_it_was() {
     drop((branch, recorder));
     assert!(current_mask().is_none());
     assert!(!super::region::is_recording());
-    // What represented the state is the value from before the loop.
+    // The parameter of the state becomes the value from before the loop.
     assert_eq!(unary(UnaryOp::Neg, &params[0]).width(), x.width());
 }
 

@@ -1,7 +1,7 @@
-//! [`Traverse`] for values of the host, and for the containers of the standard library.
+//! [`Traverse`] for host values, and for the containers of the standard library.
 //!
-//! A container that owns another value on the heap may be one of a long chain, so it looks for room on the stack before
-//! it walks on.
+//! A container that owns another value on the heap may be part of a long chain, so it checks for free stack space
+//! before it recurses.
 
 use super::{HostValue, Traverse, Visitor, VisitorMut};
 use crate::size::Size;
@@ -64,12 +64,12 @@ impl<T: Traverse> Traverse for Range<T> {
     }
 }
 
-/// Walks on, on a larger stack if little is left of this one: lists of any length can be walked.
+/// Recurses, on a larger stack if little is left of this one, so that lists of any length can be visited.
 #[inline]
 fn deeper<R>(walk: impl FnOnce() -> R) -> R {
-    /// What the frames between two looks may take.
+    /// The stack space that frames between two checks may take.
     const RESERVE: usize = 128 << 10;
-    /// What is taken when it is missing.
+    /// The size of a new stack.
     const STACK: usize = 4 << 20;
     stacker::maybe_grow(RESERVE, STACK, walk)
 }
@@ -99,7 +99,7 @@ lists! {
 }
 
 impl<K: Ord + Debug, V: Traverse> Traverse for BTreeMap<K, V> {
-    /// Keys belong to the host and are compared by their `Debug` form.
+    /// Keys are host values and are compared by their `Debug` form.
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         entries(self.iter(), visitor);
     }
@@ -192,7 +192,7 @@ macro_rules! shared {
                 deeper(|| visitor.shared(&**self));
             }
 
-            /// What is shared is not lent.
+            /// Shared values are not lent.
             fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
         }
     )*};

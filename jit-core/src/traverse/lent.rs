@@ -1,8 +1,8 @@
 //! Arrays that are lent to a visitor, and the replacement of all arrays of a value.
 //!
-//! `Traverse` can be implemented in safe code, so what it shows is never trusted: an array that was lent comes back
-//! with the element type that it had, or the program panics, and arrays that are replaced are as many, and of the
-//! types, as were shown before. Everything that writes to the arrays of a value goes through here.
+//! Safe code can implement `Traverse`, so its results are never trusted. An array that was lent must come back with its
+//! element type, or the program panics. Arrays that are replaced must have the number and types that were visited
+//! before. All writes to the arrays of a value go through this module.
 
 use std::any::type_name;
 use std::panic::Location;
@@ -14,7 +14,7 @@ use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::trace::{local, record};
 
-/// What never changes about a leaf: the type of its elements, and whether it is per-lane local memory.
+/// The properties of a leaf that never change: its element type, and whether it is per-lane local memory.
 #[derive(Clone, Copy, PartialEq)]
 struct Kind {
     ty: Type,
@@ -31,14 +31,14 @@ impl Kind {
         if self.is_local { format!("a `Local` of {}", self.ty) } else { format!("an array of {}", self.ty) }
     }
 
-    /// Zero, of this kind.
+    /// Returns zero of this kind.
     fn zero(self) -> Var {
         let zero = record::literal(self.ty, 0, 1);
         if self.is_local { local::fresh(1, &zero) } else { zero }
     }
 }
 
-/// An array while a visitor has it. Whatever happens meanwhile, a panic included, its kind stays.
+/// An array while a visitor has it. Its kind never changes, even if the visitor panics.
 pub(super) struct Lent<'a> {
     var: &'a mut Var,
     kind: Kind,
@@ -56,7 +56,7 @@ impl<'a> Lent<'a> {
         self.var
     }
 
-    /// Refuses an array of another kind.
+    /// Rejects an array of another kind.
     #[inline]
     pub(super) fn check(self, path: &str) {
         match Kind::of(self.var) == self.kind {
@@ -89,12 +89,12 @@ impl Drop for Lent<'_> {
 const SAME_ARRAYS: &str =
     "`traverse` and `traverse_mut` name the same arrays, in the same order, each time; `#[derive(Traverse)]` does";
 
-/// Zero of the kind of an array.
+/// Returns zero of the kind of an array.
 pub(crate) fn zero_like(var: &Var) -> Var {
     Kind::of(var).zero()
 }
 
-/// Replaces the arrays of a value that [`Traverse::traverse_mut`] lends by others, which are as many and of the same
+/// Replaces the arrays of a value that [`Traverse::traverse_mut`] lends. The new arrays must have the same number and
 /// kinds.
 #[track_caller]
 pub(crate) fn replace<X: Traverse + ?Sized>(tree: &mut X, mut arrays: impl ExactSizeIterator<Item = Var>) {
@@ -113,7 +113,7 @@ pub(crate) fn replace<X: Traverse + ?Sized>(tree: &mut X, mut arrays: impl Exact
     check_number(type_name::<X>(), shown, lent, Location::caller());
 }
 
-/// Refuses a value of which as many arrays were shown as are not lent.
+/// Rejects a value that does not lend some of the arrays it has shown.
 #[inline]
 pub(crate) fn check_number(name: &str, shown: usize, lent: usize, site: &Location<'_>) {
     if shown != lent {

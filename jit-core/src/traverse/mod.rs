@@ -1,15 +1,15 @@
-//! Walking over the arrays in a value.
+//! Traversal of the arrays in a value.
 //!
-//! [`Traverse`] is implemented for arrays, for containers and tuples of what implements it, and for numbers of the
-//! host, which hold no arrays; types of the user derive it. A visitor sees the arrays in the order of the fields, which
-//! is the same for equal shapes.
+//! [`Traverse`] is implemented for arrays, for containers and tuples of types that implement it, and for host numbers,
+//! which hold no arrays. User types derive it. A visitor sees the arrays in the order of the fields, which is the same
+//! for equal shapes.
 //!
 //! | part | file |
 //! |---|---|
 //! | the trait | this file |
-//! | what walks | `visitor` |
-//! | replacing arrays, and what keeps their types | `lent` |
-//! | containers, values of the host | `containers` |
+//! | visitors | `visitor` |
+//! | replacing arrays without changing their types | `lent` |
+//! | containers, host values | `containers` |
 //! | the leaves of a value, which regions replace | `leaves` |
 
 use crate::graph::Var;
@@ -25,14 +25,14 @@ pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 
 /// A value that may hold arrays.
 ///
-/// Derive it for types of your own: `#[derive(Traverse)]`, which describes its options. Everything in a value is then
-/// either an array, which can be evaluated, carried through traced loops and replaced; or decided by the host, like a
-/// number, a length or the variant of an `enum`, and then the same for all lanes.
+/// Derive it for your own types: `#[derive(Traverse)]`, which describes its options. Every leaf of a value is then
+/// either an array, which can be evaluated, carried through traced loops and replaced; or a host value, such as a
+/// number, a length or the variant of an `enum`, which is the same for all lanes.
 ///
 /// # Writing it by hand
 ///
-/// Both functions name the same arrays, in the same order, each time. Wherever arrays are replaced, their number and
-/// element types are checked: an implementation that does otherwise is a panic, and never an array of a wrong type.
+/// Both functions must visit the same arrays in the same order each time. Wherever arrays are replaced, their number
+/// and element types are checked: an incorrect implementation panics, and never yields an array of a wrong type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be searched for arrays",
     label = "this is neither an array nor made of arrays",
@@ -40,15 +40,15 @@ pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
             left out by `#[traverse(skip)]`"
 )]
 pub trait Traverse {
-    /// Shows every array to a visitor, in the order of the fields.
+    /// Passes every array to a visitor, in the order of the fields.
     fn traverse(&self, visitor: &mut Visitor<'_>);
 
-    /// Lends every array to a visitor, in the same order. Arrays behind `&`, `Rc` and `Arc` belong to others, too, and
-    /// are not lent.
+    /// Lends every array to a visitor, in the same order. Arrays behind `&`, `Rc` and `Arc` have other owners and are
+    /// not lent.
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>);
 }
 
-/// The arrays of a value, in order.
+/// Returns the arrays of a value, in order.
 pub(crate) fn arrays(tree: &(impl Traverse + ?Sized)) -> Vec<Var> {
     let mut vars = Vec::new();
     for_each_array(tree, |var| vars.push(var.clone()));
@@ -64,7 +64,7 @@ pub(crate) fn for_each_array(tree: &(impl Traverse + ?Sized), mut visit: impl Fn
     }));
 }
 
-/// The arrays of a value that [`Traverse::traverse_mut`] lends, in order.
+/// Returns the arrays of a value that [`Traverse::traverse_mut`] lends, in order.
 pub(crate) fn owned_arrays(tree: &(impl Traverse + ?Sized)) -> Vec<Var> {
     let mut vars = Vec::new();
     tree.traverse(&mut Visitor::new(&mut |_, leaf| {

@@ -1,4 +1,4 @@
-//! What walks over a value: where it is, and what it finds there.
+//! Visitors: the position in a value, and the leaves found there.
 
 use super::Traverse;
 use super::lent::Lent;
@@ -7,7 +7,7 @@ use crate::size::Size;
 use jit_runtime::ir::Type;
 use smallvec::SmallVec;
 
-/// Where a visitor is in a value: `scene.lights[3].color`.
+/// The path of a visitor in a value: `scene.lights[3].color`.
 #[derive(Default)]
 struct Path {
     text: String,
@@ -19,7 +19,7 @@ impl Path {
         Path { text: String::new(), is_wanted: true }
     }
 
-    /// Goes to a field; gives the length of the path before.
+    /// Enters a field; returns the length of the path before.
     fn enter_field(&mut self, name: &str) -> usize {
         let before = self.text.len();
         if self.is_wanted {
@@ -31,7 +31,7 @@ impl Path {
         before
     }
 
-    /// Goes to an element; gives the length of the path before.
+    /// Enters an element; returns the length of the path before.
     fn enter_element(&mut self, key: std::fmt::Arguments<'_>) -> usize {
         use std::fmt::Write as _;
         let before = self.text.len();
@@ -42,23 +42,23 @@ impl Path {
     }
 }
 
-/// Something in a value that is no array.
+/// A leaf that is not an array.
 #[derive(Clone, Debug)]
 pub enum HostValue {
     /// A number or truth value: its type and bits.
     Number(Type, u64),
     /// The length of a list.
     Shape(usize),
-    /// The lengths of the axes of the array that comes next. A frozen function is recorded once for all of them, but
-    /// for what it decides by them.
+    /// The lengths of the axes of the next array. A frozen function is recorded once for all lengths, except for
+    /// decisions by them.
     Lengths(SmallVec<[Size; 4]>),
-    /// Which variant of an `enum` is there.
+    /// The variant of an `enum`.
     Variant(&'static str),
-    /// A number that matters only where a decision is made by it: its type and bits.
+    /// A number that matters only if a decision depends on it: its type and bits.
     Parameter(Type, u64),
-    /// Text, or anything else that compares by its text.
+    /// Text, or any other value that is compared by its text.
     Text(String),
-    /// An array behind a shared reference: it stays, and is the same if it is the same array.
+    /// An array behind a shared reference: it is not replaced, and compares by identity.
     Shared(Var),
 }
 
@@ -79,14 +79,14 @@ impl PartialEq for HostValue {
     }
 }
 
-/// A field that is compared as a value of the host: `#[traverse(constexpr)]`.
+/// A field that is compared as a host value: `#[traverse(constexpr)]`.
 #[diagnostic::on_unimplemented(
     message = "a `#[traverse(constexpr)]` field must be known while tracing; `{Self}` is not",
     label = "`{Self}` cannot be compared as a value of the host",
     note = "it takes host values that are `Eq + Hash + Debug`; an array, or a float, goes without `constexpr`"
 )]
 pub trait Constant {
-    /// The value, in a form that compares.
+    /// Returns the value in a comparable form.
     fn host_value(&self) -> HostValue;
 }
 
@@ -97,61 +97,61 @@ impl<T: Eq + std::hash::Hash + std::fmt::Debug + ?Sized> Constant for T {
     }
 }
 
-/// What a [`Visitor`] finds.
+/// A leaf that a [`Visitor`] finds.
 pub enum Leaf<'a> {
     /// An array.
     Array(&'a Var),
     /// An array behind `&`, `Rc` or `Arc`: it can be read and evaluated, but not replaced.
     Shared(&'a Var),
-    /// Something that is no array.
+    /// A leaf that is not an array.
     Host(HostValue),
 }
 
-/// Is shown arrays.
+/// A visitor that reads arrays.
 pub struct Visitor<'a> {
     visit: &'a mut dyn FnMut(&str, Leaf<'_>),
     path: Path,
     is_shared: bool,
     has_skipped: bool,
-    /// The sets of instances that were shown, for a visitor who wants to see what pointers name.
+    /// The sets of instances that were visited, for visitors that follow pointers.
     instances: Option<Vec<u64>>,
-    /// Receives texts, instead of being given each as a value of its own.
+    /// Receives texts, instead of separate host values.
     texts: Option<&'a dyn Fn(std::fmt::Arguments<'_>)>,
 }
 
-/// Is lent a size, and whether it is the length of an axis.
+/// Called with a size, and whether it is the length of an axis.
 pub(crate) type Resize<'a> = dyn FnMut(&mut Size, bool) + 'a;
 
-/// Is lent arrays.
+/// A visitor that may replace arrays.
 pub struct VisitorMut<'a> {
     visit: &'a mut dyn FnMut(&str, &mut Var),
-    /// Where sizes are wanted.
+    /// Called for sizes, if requested.
     sizes: Option<&'a mut Resize<'a>>,
     path: Path,
 }
 
 impl<'a> Visitor<'a> {
-    /// A visitor that calls a function with each array.
+    /// Creates a visitor that calls a function with each array.
     pub fn new(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
         Visitor { visit, path: Path::default(), is_shared: false, has_skipped: false, instances: None, texts: None }
     }
 
-    /// A visitor that calls a function with each array and its path.
+    /// Creates a visitor that calls a function with each array and its path.
     pub fn with_paths(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
         Visitor { path: Path::wanted(), ..Visitor::new(visit) }
     }
 
-    /// The visitor, who sees the instances of pointers, too, with arrays that are [`Leaf::Shared`].
+    /// Makes the visitor also visit the instances of pointers, whose arrays are [`Leaf::Shared`].
     pub(crate) fn and_instances(self) -> Self {
         Visitor { instances: Some(Vec::new()), ..self }
     }
 
-    /// The visitor, who receives texts through another function, which need not be made for it.
+    /// Makes the visitor pass texts to another function as format arguments, without allocation.
     pub(crate) fn and_texts(self, texts: &'a dyn Fn(std::fmt::Arguments<'_>)) -> Self {
         Visitor { texts: Some(texts), ..self }
     }
 
-    /// Shows a set of instances, unless it was shown before.
+    /// Visits a set of instances, unless it was visited before.
     pub(crate) fn instances(&mut self, serial: u64, show: impl FnOnce(&mut Self)) {
         let Some(shown) = self.instances.as_mut().filter(|shown| !shown.contains(&serial)) else { return };
         shown.push(serial);
@@ -160,25 +160,25 @@ impl<'a> Visitor<'a> {
         self.is_shared = before;
     }
 
-    /// Shows an array.
+    /// Visits an array.
     pub fn array(&mut self, var: &Var) {
         let leaf = if self.is_shared { Leaf::Shared(var) } else { Leaf::Array(var) };
         (self.visit)(&self.path.text, leaf);
     }
 
-    /// Tells that there are fields that are left out.
+    /// Notes that some fields are skipped.
     pub fn skipped(&mut self) {
         self.has_skipped = true;
     }
 
-    /// Whether fields were left out.
+    /// Returns whether fields were skipped.
     pub(crate) fn has_skipped(&self) -> bool {
         self.has_skipped
     }
 
-    /// Passes on something that is no array.
+    /// Visits a leaf that is not an array.
     pub fn host(&mut self, value: HostValue) {
-        // What is shared stays as it is, with its shape.
+        // Shared leaves stay unchanged, including their shapes.
         if let (true, HostValue::Lengths(lengths)) = (self.is_shared, &value) {
             let each = lengths.iter().map(|length| length.value());
             return [lengths.len()].into_iter().chain(each).for_each(|length| self.show_host(HostValue::Shape(length)));
@@ -190,7 +190,7 @@ impl<'a> Visitor<'a> {
         (self.visit)(&self.path.text, Leaf::Host(value));
     }
 
-    /// Passes on text, or anything else that compares by its text.
+    /// Visits text, or any other value that is compared by its text.
     pub fn text(&mut self, text: std::fmt::Arguments<'_>) {
         match self.texts {
             Some(show) => show(text),
@@ -215,14 +215,14 @@ impl<'a> Visitor<'a> {
         self.path.text.truncate(before);
     }
 
-    /// Visits what belongs to a name, in a way of one's own.
+    /// Visits the parts of a name by a custom function.
     pub fn named(&mut self, name: &str, visit: impl FnOnce(&mut Self)) {
         let before = self.path.enter_field(name);
         visit(self);
         self.path.text.truncate(before);
     }
 
-    /// Visits what belongs to others, too: its arrays are [`Leaf::Shared`].
+    /// Visits a value with other owners: its arrays are [`Leaf::Shared`].
     pub fn shared(&mut self, value: &(impl Traverse + ?Sized)) {
         let before = std::mem::replace(&mut self.is_shared, true);
         value.traverse(self);
@@ -231,29 +231,29 @@ impl<'a> Visitor<'a> {
 }
 
 impl<'a> VisitorMut<'a> {
-    /// A visitor that calls a function with each array.
+    /// Creates a visitor that calls a function with each array.
     pub fn new(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
         VisitorMut { visit, sizes: None, path: Path::default() }
     }
 
-    /// A visitor that calls a function with each array, and another one with each size.
+    /// Creates a visitor that calls a function with each array, and another one with each size.
     pub(crate) fn with_sizes(visit: &'a mut dyn FnMut(&str, &mut Var), sizes: &'a mut Resize<'a>) -> Self {
         VisitorMut { visit, sizes: Some(sizes), path: Path::default() }
     }
 
-    /// A visitor that calls a function with each array and its path.
+    /// Creates a visitor that calls a function with each array and its path.
     pub fn with_paths(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
         VisitorMut { visit, sizes: None, path: Path::wanted() }
     }
 
-    /// Lends a size. A frozen function that gives one back gives back the right one for each call.
+    /// Lends a size. A frozen function that returns a size returns the right one for each call.
     pub fn size(&mut self, size: &mut Size) {
         if let Some(visit) = &mut self.sizes {
             visit(size, false);
         }
     }
 
-    /// Whether sizes are visited.
+    /// Returns whether sizes are visited.
     #[must_use]
     pub fn wants_sizes(&self) -> bool {
         self.sizes.is_some()
@@ -270,7 +270,7 @@ impl<'a> VisitorMut<'a> {
     ///
     /// # Panics
     ///
-    /// When the visitor puts an array of another element type there, or per-lane local memory in the place of an array.
+    /// When the visitor stores an array of another element type, or per-lane local memory in place of an array.
     pub fn array(&mut self, var: &mut Var) {
         let mut lent = Lent::new(var);
         (self.visit)(&self.path.text, lent.var());
@@ -294,7 +294,7 @@ impl<'a> VisitorMut<'a> {
         self.path.text.truncate(before);
     }
 
-    /// Visits what belongs to a name, in a way of one's own.
+    /// Visits the parts of a name by a custom function.
     pub fn named(&mut self, name: &str, visit: impl FnOnce(&mut Self)) {
         let before = self.path.enter_field(name);
         visit(self);

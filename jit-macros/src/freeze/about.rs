@@ -1,4 +1,4 @@
-//! What is beside a frozen function: its recordings, and what a user asks of them.
+//! The items generated besides a frozen function: its recordings, and functions that report on them.
 
 use super::Frozen;
 use super::place::Place;
@@ -7,7 +7,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{LitStr, Visibility};
 
 impl Frozen {
-    /// What gives the recordings, as an expression in the function.
+    /// Returns an expression, valid in the function, for its recordings.
     pub(super) fn recordings(&self) -> TokenStream {
         let name = &self.function.sig.ident;
         match self.place {
@@ -20,7 +20,7 @@ impl Frozen {
         }
     }
 
-    /// What the function has inside, and what is beside it.
+    /// Returns the items inside the function, and those besides it.
     pub(super) fn about(&self) -> (Option<TokenStream>, Option<TokenStream>) {
         let (vis, name) = (&self.function.vis, &self.function.sig.ident);
         let doc = format!("What is known of the recordings of the function [`{name}`](fn@{name}).");
@@ -55,7 +55,7 @@ impl Frozen {
         format_ident!("__jit_function_{}", self.function.sig.ident, span = Span::call_site())
     }
 
-    /// The names of the arguments, as messages say them.
+    /// Returns the names of the arguments for messages.
     fn names(&self) -> TokenStream {
         let names = self.parameters.iter().map(|parameter| LitStr::new(&parameter.said, parameter.name.span()));
         let lifted = self.lifted.iter().map(|lifted| lifted.value.to_token_stream().to_string());
@@ -83,25 +83,25 @@ impl Frozen {
         }
     }
 
-    /// What a user asks of a frozen function.
+    /// Generates the functions that report on a frozen function.
     fn questions(&self, function: &TokenStream, name: impl Fn(&str) -> Ident) -> TokenStream {
         let (private, span) = (self.private(), self.function.sig.ident.span());
         let vis: &Visibility = &self.function.vis;
         let [stats, explain, clear, set_enabled] = ["stats", "explain", "clear", "set_enabled"].map(name);
         quote_spanned! {span=>
-            /// What was counted.
+            /// Returns the counters.
             #[allow(dead_code)]
             #vis fn #stats() -> #private::freeze::Stats { #function.stats() }
 
-            /// Why the function was recorded, each time, oldest first.
+            /// Returns the cause of each recording, oldest first.
             #[allow(dead_code)]
             #vis fn #explain() -> #private::freeze::Explanation { #function.explain() }
 
-            /// Forgets all recordings and counts.
+            /// Discards all recordings and counters.
             #[allow(dead_code)]
             #vis fn #clear() { #function.clear(); }
 
-            /// Switches recording and replaying on or off; recordings that there are stay.
+            /// Switches recording and replaying on or off; existing recordings are retained.
             #[allow(dead_code)]
             #vis fn #set_enabled(is_on: bool) { #function.set_enabled(is_on); }
         }

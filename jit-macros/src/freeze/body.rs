@@ -1,8 +1,7 @@
-//! The body of a frozen function as something that can be called: on copies of the arguments, or on the arguments
-//! themselves.
+//! The body of a frozen function as a callable: on copies of the arguments, or on the arguments themselves.
 //!
-//! Beside other items it is a function inside of the user's function. A member of an `impl` block is a closure, because
-//! functions inside of functions know nothing of `Self`; there `self` is a parameter like others.
+//! For a free function it is a function inside the user's function. For a member of an `impl` block it is a closure,
+//! because nested functions cannot refer to `Self`; there `self` is an ordinary parameter.
 
 use super::parameter::RECEIVER;
 use crate::sink::Sink;
@@ -11,13 +10,13 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, GenericParam, ItemFn, Lifetime, Pat, Receiver, ReceiverKind, ReturnType, Type};
 
-/// How the body is defined, and by which expression it is called.
+/// The definition of the body, and the expression that calls it.
 pub(super) struct Body {
     pub(super) definition: TokenStream,
     pub(super) callee: TokenStream,
 }
 
-/// The body as a function.
+/// Returns the body as a function.
 pub(super) fn function(mut body: ItemFn) -> Body {
     body.vis = syn::Visibility::Inherited;
     body.sig.ident = Ident::new("__jit_body", body.sig.ident.span());
@@ -34,7 +33,7 @@ pub(super) fn function(mut body: ItemFn) -> Body {
     Body { definition: body.into_token_stream(), callee }
 }
 
-/// The body as a closure.
+/// Returns the body as a closure.
 pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let block = body.block.to_token_stream();
     let this = unused(&block);
@@ -50,7 +49,7 @@ pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let (attrs, span) = (&body.attrs, body.sig.ident.span());
     let result = result(&body.sig.output);
     let name = Ident::new("__jit_body", span);
-    // There is no warning that a method has no use for `self`.
+    // Avoids a warning that a method does not use `self`.
     let block = match body.sig.receiver() {
         Some(receiver) => {
             let this = Ident::new(&this, receiver.self_token.span);
@@ -62,7 +61,7 @@ pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     Body { definition, callee: name.into_token_stream() }
 }
 
-/// The type of the result.
+/// Returns the type of the result.
 pub(super) fn result(output: &ReturnType) -> TokenStream {
     match output {
         ReturnType::Default => quote!(()),
@@ -70,7 +69,7 @@ pub(super) fn result(output: &ReturnType) -> TokenStream {
     }
 }
 
-/// The receiver as a parameter.
+/// Returns the receiver as a parameter.
 fn of_receiver(receiver: &Receiver, name: &str) -> TokenStream {
     let (span, mutability) = (receiver.self_token.span, receiver.mutability);
     let (name, own) = (Ident::new(name, span), Ident::new("Self", span));
@@ -85,7 +84,7 @@ fn of_receiver(receiver: &Receiver, name: &str) -> TokenStream {
     }
 }
 
-/// What `self` is called in the closure, and in messages about it: by a name that the body does not have.
+/// Returns the name of `self` in the closure, and in messages about it: a name that the body does not contain.
 fn unused(body: &TokenStream) -> String {
     fn has(tokens: &TokenStream, name: &str) -> bool {
         tokens.clone().into_iter().any(|token| match token {
@@ -101,7 +100,7 @@ fn unused(body: &TokenStream) -> String {
     name
 }
 
-/// Gives `self` its name in the closure. Blocks of items inside of the function have a `self` of their own.
+/// Renames `self` in the closure. Nested items have their own `self`.
 struct Renaming<'a> {
     name: &'a str,
     sink: &'a Sink,
@@ -139,7 +138,7 @@ impl Renaming<'_> {
     }
 }
 
-/// A name inside of a text is not ours to change.
+/// Rejects the name inside a text, which must not be changed.
 fn refuse_text(literal: &Literal, sink: &Sink) {
     let text = literal.to_string();
     if text.contains("{self}") || text.contains("{self:") {
@@ -149,7 +148,8 @@ fn refuse_text(literal: &Literal, sink: &Sink) {
     }
 }
 
-/// Leaves lifetimes and `impl Trait` in the types of parameters to inference: each call of a closure has its own.
+/// Leaves lifetimes and `impl Trait` in the types of parameters to inference, because each call of a closure has its
+/// own.
 struct Elided;
 
 impl VisitMut for Elided {
@@ -180,7 +180,7 @@ impl VisitMut for Elided {
     }
 }
 
-/// Whether a pattern is a name and nothing else.
+/// Returns the name, if a pattern is nothing else.
 pub(super) fn name_of(pattern: &Pat) -> Option<&Ident> {
     match pattern {
         Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => Some(&pattern.ident),

@@ -1,4 +1,4 @@
-//! What can be refused by looking at the syntax alone.
+//! Errors that follow from the syntax alone.
 
 use crate::sink::Sink;
 use proc_macro2::{Span, TokenStream};
@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, Signature, Type, TypeReference};
 
-/// The attribute is on something that is no function.
+/// Rejects the attribute on an item that is not a function.
 pub(super) fn not_a_function(item: &TokenStream, sink: &Sink) {
     let kinds = ["fn", "struct", "enum", "union", "trait", "impl", "mod", "static", "const", "type", "use"];
     let mut tokens = item.clone().into_iter();
@@ -28,7 +28,7 @@ pub(super) fn not_a_function(item: &TokenStream, sink: &Sink) {
     sink.error(token.span(), message);
 }
 
-/// Functions that cannot be recorded.
+/// Rejects functions that cannot be recorded.
 pub(super) fn signature(signature: &Signature, sink: &Sink) {
     let refuse = |span, kind: &str, why: &str| {
         sink.error(span, format!("`#[freeze]` functions cannot be {kind}: {why}"));
@@ -72,7 +72,7 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
     }
 }
 
-/// What later calls make anew of an argument: all of one by value, and what is behind `&mut`.
+/// Returns the type of an argument's part that later calls create anew: all of one by value, or the referent of `&mut`.
 fn kept(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Reference(TypeReference { mutability: None, .. }) => None,
@@ -81,7 +81,7 @@ fn kept(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// Refuses references inside of what later calls make anew.
+/// Rejects references inside a type that later calls create anew.
 fn borrows_nothing(ty: &Type, sink: &Sink) {
     struct References<'a>(&'a Sink);
     impl Visit<'_> for References<'_> {
@@ -93,7 +93,7 @@ fn borrows_nothing(ty: &Type, sink: &Sink) {
             }
         }
 
-        // Types of functions have references of their own.
+        // Types of functions have their own references.
         fn visit_type_fn_ptr(&mut self, _: &syn::TypeFnPtr) {}
         fn visit_type_impl_trait(&mut self, _: &syn::TypeImplTrait) {}
         fn visit_type_trait_object(&mut self, _: &syn::TypeTraitObject) {}
@@ -101,7 +101,7 @@ fn borrows_nothing(ty: &Type, sink: &Sink) {
     visit::visit_type(&mut References(sink), ty);
 }
 
-/// The signature without what [`signature`] refuses.
+/// Returns the signature without the parts that [`signature`] rejects.
 pub(super) fn plain(signature: &Signature) -> Signature {
     Signature {
         asyncness: None,
@@ -113,7 +113,7 @@ pub(super) fn plain(signature: &Signature) -> Signature {
     }
 }
 
-/// Takes `#[jit]` away, which the body gets; refuses a second `#[freeze]`.
+/// Removes `#[jit]`, which the body gets; rejects a second `#[freeze]`.
 pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> Option<Attribute> {
     let mut traced = None;
     attributes.retain(|attribute| match attribute.path().segments.last() {
@@ -133,7 +133,7 @@ pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> O
     traced
 }
 
-/// Functions with more parameters than the run-time support takes arguments.
+/// Rejects functions with more parameters than the run-time support takes.
 pub(super) fn count(signature: &Signature, most: usize, sink: &Sink) {
     if let Some(first) = signature.inputs.iter().nth(most) {
         let text = format!(

@@ -1,8 +1,8 @@
 //! `#[freeze]`: parse → check → generate.
 //!
-//! The body is rewritten as by `#[jit]` and becomes a function or a closure of its own (`body`). The user's function
-//! calls the run-time support (`jit_core::freeze`) with its arguments, which replays a recording or runs the body on
-//! copies of them. Where neither is wanted, the user's function calls the body itself.
+//! The body is rewritten as by `#[jit]` and becomes a separate function or closure (`body`). The user's function calls
+//! the run-time support (`jit_core::freeze`) with its arguments, which replays a recording or runs the body on copies
+//! of them. If neither is possible, the user's function calls the body itself.
 //!
 //! ```text
 //! #[freeze] fn step(s: &mut State, x: &Float) -> Float { … }
@@ -16,7 +16,7 @@
 //!        struct step { .. }    // in the namespace of types, with `stats`, `explain`, `clear`
 //! ```
 //!
-//! What is beside the function depends on its [`Place`].
+//! The items generated besides the function depend on its [`Place`].
 
 mod about;
 mod body;
@@ -64,13 +64,12 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#errors #expanded)
 }
 
-/// Whether an attribute is `#[freeze]`.
+/// Returns whether an attribute is `#[freeze]`.
 pub(crate) fn is_freeze(attribute: &Attribute) -> bool {
     attribute.path().segments.last().is_some_and(|last| last.ident == "freeze")
 }
 
-/// Expands the attribute on a function in a `#[jit]` block, which is one of a trait or not; nothing if the function has
-/// none.
+/// Expands the attribute on a function in a `#[jit]` block, of a trait or not; returns `None` if the function has none.
 pub(crate) fn expand_in_block(
     block: &JitOptions,
     is_of_trait: bool,
@@ -86,7 +85,7 @@ pub(crate) fn expand_in_block(
     Some(Frozen::new(options, function, place, block, sink).expand())
 }
 
-/// What is between the parentheses of an attribute.
+/// Returns the tokens between the parentheses of an attribute.
 fn tokens_of(attribute: &Attribute) -> TokenStream {
     match &attribute.meta {
         Meta::List(list) => list.tokens.clone(),
@@ -101,10 +100,10 @@ struct Frozen {
     parameters: Vec<Parameter>,
     body: Body,
     state: Option<ExprClosure>,
-    /// The parameters that are plain numbers, and what becomes of them beside arrays.
+    /// The parameters that are plain numbers, and the number expressions that are combined with arrays.
     numbers: Vec<Number>,
     lifted: Vec<Lifted>,
-    /// Without errors.
+    /// Whether there were no errors.
     is_right: bool,
 }
 
@@ -158,7 +157,7 @@ impl Frozen {
         }
     }
 
-    /// The call of the run-time support.
+    /// Generates the call of the run-time support.
     fn call(&self) -> TokenStream {
         let private = self.private();
         let Body { definition, callee } = &self.body;
@@ -199,7 +198,7 @@ impl Frozen {
         quote!(#krate::__private)
     }
 
-    /// The arguments as the run-time support takes them.
+    /// Generates the arguments in the form that the run-time support takes.
     fn given(&self, private: &TokenStream) -> TokenStream {
         let each = self.parameters.iter().map(|parameter| match self.is_number(&parameter.name) {
             true => parameter.given_as_number(private),
@@ -216,7 +215,7 @@ impl Frozen {
         }
     }
 
-    /// The arguments with the state. What is borrowed by `&mut` is read through the arguments.
+    /// Generates the arguments with the state. Arguments borrowed by `&mut` are read through the arguments.
     fn with_state(&self, arguments: &TokenStream, closure: &ExprClosure, private: &TokenStream) -> TokenStream {
         let span = self.function.sig.ident.span();
         let given = Ident::new("__jit_arguments", span);
@@ -230,7 +229,7 @@ impl Frozen {
         }
     }
 
-    /// The arguments of the body, lent from the copies.
+    /// Generates the arguments of the body, lent from the copies.
     fn lent(&self, proxies: &Ident, private: &TokenStream) -> TokenStream {
         let each = self.parameters.iter().enumerate();
         let each = each.map(|(position, parameter)| parameter.lent(position, proxies, private));
@@ -242,7 +241,7 @@ impl Frozen {
         quote!(#(#all),*)
     }
 
-    /// The arguments of the body, where it runs on the caller's.
+    /// Generates the arguments of the body when it runs on the caller's.
     fn again(&self) -> TokenStream {
         let private = self.private();
         let each = self.parameters.iter().map(Parameter::again);
@@ -253,13 +252,13 @@ impl Frozen {
         quote!(#(#all),*)
     }
 
-    /// What has messages name the line of the caller.
+    /// Generates the attribute that makes messages name the line of the caller.
     fn located(&self) -> Option<TokenStream> {
         let is_said = self.function.attrs.iter().any(|attribute| attribute.path().is_ident("track_caller"));
         (self.is_right && !is_said).then(|| quote!(#[track_caller]))
     }
 
-    /// A function that was refused uses nothing.
+    /// Generates an attribute that silences unused warnings for a rejected function.
     fn allowed_in_refused(&self) -> Option<TokenStream> {
         (!self.is_right).then(|| quote!(#[allow(unused_variables, unused_mut, clippy::needless_pass_by_value)]))
     }

@@ -1,12 +1,12 @@
 //! Plain numbers that change from call to call.
 //!
-//! Where a number meets an array, as `it` in `x * (it as f32 * 0.1)`, the array's side decides: beside an array the
-//! number is an array of width 1, which a recording may be given anew in each call; beside anything else it is the
-//! number, and then the recording is made for this value. So the body still compiles whatever its numbers are used for.
+//! When a number is combined with another operand, as `it` in `x * (it as f32 * 0.1)`, the other operand decides. If it
+//! is an array, the number is an array of width 1, which a recording may receive anew in each call. Otherwise it is the
+//! number itself, and the recording is made for this value. So the body compiles whatever its numbers are used for.
 //!
-//! A *number expression* is made of parameters, casts, negations, arithmetic with literals, and functions of floats as
-//! `sin`. Each is computed before the call, and is an argument of its own; immutable variables that are nothing but a
-//! number expression count as such, if nothing else in the body has their name.
+//! A *number expression* is made of parameters, casts, negations, arithmetic with literals, and functions of floats
+//! such as `sin`. Each is computed before the call and passed as a separate argument. Immutable variables that are
+//! nothing but a number expression count as such, if nothing else in the body has their name.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -18,7 +18,7 @@ use syn::{BinOp, Block, Expr, ExprBinary, Local, Pat, Stmt, Type, UnOp};
 
 /// The element types that a plain number may have.
 const ELEMENTS: [&str; 10] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"];
-/// The types of numbers that casts lead away from.
+/// Further types of numbers that casts may start from.
 const OTHERS: [&str; 2] = ["usize", "isize"];
 /// The functions of floats that number expressions may call.
 const FUNCTIONS: [&str; 33] = [
@@ -39,16 +39,16 @@ pub(super) struct Number {
     pub(super) position: usize,
 }
 
-/// A number expression that meets arrays.
+/// A number expression that is combined with arrays.
 pub(super) struct Lifted {
     /// The parameter of the body that it becomes.
     pub(super) name: Ident,
     pub(super) ty: Ident,
-    /// How it is computed from the parameters.
+    /// The expression that computes it from the parameters.
     pub(super) value: Expr,
 }
 
-/// The parameters of a function that may be given to each replay; those in `keys` are not.
+/// Returns the parameters of a function that may be passed to each replay, except those in `keys`.
 pub(super) fn numbers(signature: &syn::Signature, body: &Block, keys: &dyn Fn(&Ident) -> bool) -> Vec<Number> {
     let names = Names::of(body);
     let mut found = Vec::new();
@@ -63,19 +63,19 @@ pub(super) fn numbers(signature: &syn::Signature, body: &Block, keys: &dyn Fn(&I
     found
 }
 
-/// The name of a type of plain numbers.
+/// Returns the name of a type of plain numbers.
 fn primitive(ty: &Type) -> Option<String> {
     let Type::Path(path) = ty else { return None };
     let name = path.path.get_ident()?.to_string();
     [&ELEMENTS[..], &OTHERS].concat().contains(&name.as_str()).then_some(name)
 }
 
-/// What is known of the names in a body.
+/// The names in a body.
 #[derive(Default)]
 struct Names {
     /// How often each is bound.
     bound: HashMap<String, usize>,
-    /// Those in the tokens of macros, and in `S { it }`, which is a use that is no expression of its own.
+    /// Names in the tokens of macros, and in `S { it }`, which is a use that is not a separate expression.
     hidden: HashSet<String>,
 }
 
@@ -86,7 +86,7 @@ impl Names {
         names
     }
 
-    /// Whether a name, which the body binds so many times, means one thing in all of it, and all its uses are
+    /// Returns whether a name, which the body binds so many times, has one meaning in all of it, and all its uses are
     /// expressions.
     fn is_plain(&self, name: &Ident, bound: usize) -> bool {
         let name = name.to_string();
@@ -131,7 +131,7 @@ impl<'ast> Visit<'ast> for Names {
     }
 }
 
-/// Rewrites the uses of numbers in a body; gives the number expressions that become parameters of it, `most` of them.
+/// Rewrites the uses of numbers in a body; returns the number expressions that become parameters of it, at most `most`.
 /// The others are decisions by their numbers.
 pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &TokenStream) -> Vec<Lifted> {
     let mut known = HashMap::new();
@@ -148,7 +148,7 @@ pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &
     lifting.visit_block_mut(body);
     let lifted = lifting.lifted;
     if !lifted.is_empty() {
-        // What is lifted is a use of the numbers that it is made of.
+        // A lifted expression uses the numbers that it is made of.
         let numbers = numbers.iter().map(|number| &number.name);
         let host: Stmt = syn::parse_quote!(#[allow(unused_imports)] use #private::freeze::HostNumber as _;);
         let used: Stmt = syn::parse_quote!(let _ = (#(&#numbers,)*););
@@ -157,7 +157,7 @@ pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &
     lifted
 }
 
-/// What a variable that is a number is.
+/// The number that a variable represents.
 #[derive(Clone)]
 struct Known {
     ty: String,
@@ -173,13 +173,13 @@ struct Lifting<'a> {
     names: Names,
     lifted: Vec<Lifted>,
     most: usize,
-    /// In a closure that the host runs in each call.
+    /// Whether it is in a closure that the host runs in each call.
     is_host: bool,
     private: &'a TokenStream,
 }
 
 impl Lifting<'_> {
-    /// A number expression: its type, its value in terms of parameters, and which.
+    /// Recognises a number expression: its type, its value in terms of parameters, and the parameters.
     fn number(&self, expr: &Expr) -> Option<Known> {
         match expr {
             Expr::Path(path) => self.known.get(&path.path.get_ident()?.to_string()).cloned(),
@@ -201,7 +201,7 @@ impl Lifting<'_> {
         }
     }
 
-    /// Arithmetic of floats; of integers it might have no result, which is then a matter of the body.
+    /// Recognises arithmetic of floats. For integers it might fail, which is left to the body.
     fn arithmetic(&self, binary: &ExprBinary) -> Option<Known> {
         if !matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_)) {
             return None;
@@ -227,7 +227,7 @@ impl Lifting<'_> {
         Some(known).filter(|known| is_float(&known.ty))
     }
 
-    /// A function of floats, which has a value for any argument.
+    /// Recognises a function of floats, which has a value for any argument.
     fn function(&self, call: &syn::ExprMethodCall) -> Option<Known> {
         let known = self.number(&call.receiver).filter(|known| is_float(&known.ty))?;
         if call.turbofish.is_some() || !FUNCTIONS.iter().any(|name| call.method == name) {
@@ -248,7 +248,7 @@ impl Lifting<'_> {
         Some(Known { ty: known.ty, value: syn::parse_quote!(#receiver.#method(#(#arguments),*)), of })
     }
 
-    /// The parameter of the body for a number expression, if arrays have elements of its type.
+    /// Returns the parameter of the body for a number expression, if arrays have elements of its type.
     fn parameter(&mut self, number: &Known) -> Option<Ident> {
         if !ELEMENTS.contains(&number.ty.as_str()) {
             return None;
@@ -267,7 +267,7 @@ impl Lifting<'_> {
         Some(name)
     }
 
-    /// A number in a closure that the host runs in each call: it is that of the call.
+    /// Generates a number in a closure that the host runs in each call: its value in that call.
     fn current(&self, known: &Known, span: Span) -> Option<Expr> {
         struct Current<'a>(&'a Lifting<'a>, Span, bool);
         impl VisitMut for Current<'_> {
@@ -289,7 +289,7 @@ impl Lifting<'_> {
         visit.2.then_some(value)
     }
 
-    /// A use of a number that is by itself.
+    /// Generates a separate use of a number.
     fn alone(&self, path: &syn::ExprPath) -> Option<Expr> {
         let known = self.known.get(&path.path.get_ident()?.to_string())?;
         let (private, of, span) = (self.private, &known.of, path.span());
@@ -300,7 +300,7 @@ impl Lifting<'_> {
         )
     }
 
-    /// A number beside a place: an array or the number, as the place is.
+    /// Generates a number combined with a place: an array or the number, depending on the place.
     fn beside(&self, place: &TokenStream, parameter: &Ident, number: &Known, written: &Expr) -> Expr {
         let (private, of, span, written) = (self.private, &number.of, written.span(), bare(written));
         syn::parse2(quote_spanned! {span=>
@@ -309,7 +309,7 @@ impl Lifting<'_> {
         .unwrap_or_else(|_| written.clone())
     }
 
-    /// A number and something else, which is computed once.
+    /// Generates a number combined with another expression, which is computed once.
     fn mixed(&mut self, node: &mut ExprBinary, is_left: bool) -> Option<Expr> {
         let (written, other) = if is_left { (&node.left, &node.right) } else { (&node.right, &node.left) };
         if is_literal(other) {
@@ -352,7 +352,7 @@ impl Lifting<'_> {
     }
 }
 
-/// Whether an expression may be written twice.
+/// Returns whether an expression may be duplicated.
 fn is_place(expr: &Expr) -> bool {
     match expr {
         Expr::Path(_) => true,
@@ -365,7 +365,7 @@ fn is_place(expr: &Expr) -> bool {
     }
 }
 
-/// An expression without parentheses around it.
+/// Strips parentheses around an expression.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Paren(inner) => bare(&inner.expr),
@@ -373,7 +373,7 @@ fn bare(expr: &Expr) -> &Expr {
     }
 }
 
-/// Whether it is a call of `jit::freeze::host`, whose closure is run in each call.
+/// Returns whether it is a call of `jit::freeze::host`, whose closure runs in each call.
 fn calls_host(call: &syn::ExprCall) -> bool {
     let Expr::Path(function) = &*call.func else { return false };
     function.path.segments.last().is_some_and(|last| last.ident == "host")
@@ -472,7 +472,7 @@ impl VisitMut for Lifting<'_> {
         }
     }
 
-    /// Functions inside of the function have parameters of their own.
+    /// Functions inside the function have their own parameters.
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 

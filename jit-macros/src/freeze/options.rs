@@ -8,34 +8,34 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Expr, ExprClosure, FnArg, Pat, Signature};
 
-/// What `#[freeze(…)]` takes.
+/// The options of `#[freeze(…)]`.
 #[derive(Default, FromMeta)]
 pub(crate) struct FreezeOptions {
-    /// How many recordings are kept; all by -1, as without it.
+    /// The number of recordings that are retained; -1, the default, retains all.
     #[darling(default)]
     limit: Option<SpannedValue<i64>>,
-    /// After how many recordings a warning is given.
+    /// The number of recordings after which a warning is printed.
     #[darling(default)]
     warn_after: Option<usize>,
-    /// Whether constants that change become values that are given to each replay.
+    /// Whether constants that change become inputs of each replay.
     #[darling(default)]
     auto_opaque: Option<bool>,
     /// Whether calls are recorded and replayed.
     #[darling(default)]
     enabled: Option<bool>,
-    /// How many recordings are allowed.
+    /// The number of recordings that are allowed.
     #[darling(default)]
     budget: Option<usize>,
-    /// Parameters that each recording is made for.
+    /// Parameters for each value of which a recording is made.
     #[darling(default)]
     key: Option<PathList>,
-    /// What the body uses beside its arguments.
+    /// The arrays that the body uses besides its arguments.
     #[darling(default)]
     pub(super) state: Option<Expr>,
     /// The name of the function's kernels.
     #[darling(default)]
     label: Option<String>,
-    /// Where the `jit` crate is.
+    /// The path of the `jit` crate.
     #[darling(default, rename = "crate")]
     pub(super) krate: Option<syn::Path>,
 }
@@ -55,12 +55,12 @@ const FREEZE: Words = Words {
 };
 
 impl FreezeOptions {
-    /// Reads the options; what is wrong with them goes to the sink.
+    /// Parses the options; errors go to the sink.
     pub(super) fn parse(tokens: TokenStream, sink: &Sink) -> Self {
         read(tokens, &FREEZE, sink)
     }
 
-    /// How the body is traced, if `#[jit]` with these options is beside.
+    /// Returns the options for tracing the body, given those of `#[jit]` on the same function.
     pub(super) fn of_body(&self, beside: &JitOptions) -> JitOptions {
         JitOptions {
             label: self.label.clone().or_else(|| beside.label.clone()),
@@ -70,7 +70,7 @@ impl FreezeOptions {
         }
     }
 
-    /// What names the state: a closure of the first arguments.
+    /// Returns the closure of the first arguments that names the state.
     pub(super) fn state(&self, parameters: usize, sink: &Sink) -> Option<ExprClosure> {
         let state = self.state.as_ref()?;
         match state {
@@ -89,12 +89,12 @@ impl FreezeOptions {
         None
     }
 
-    /// Whether each recording is made for one value of a parameter.
+    /// Returns whether each recording is made for one value of a parameter.
     pub(super) fn is_key(&self, name: &syn::Ident) -> bool {
         self.key.iter().flat_map(|list| list.iter()).any(|path| path.is_ident(name))
     }
 
-    /// Refuses a limit that is none, and a `key` that names no parameter.
+    /// Rejects an invalid limit, and a `key` that names no parameter.
     pub(super) fn check(&self, signature: &Signature, sink: &Sink) {
         if let Some(limit) = self.limit.filter(|limit| **limit < -1) {
             sink.error(limit.span(), "the `freeze` option `limit` takes a number, or -1 for no limit");
@@ -110,7 +110,7 @@ impl FreezeOptions {
         }
     }
 
-    /// The options as the run-time support takes them.
+    /// Generates the options in the form that the run-time support takes.
     pub(super) fn tokens(&self, private: &TokenStream) -> TokenStream {
         let limit = self.limit.and_then(|limit| usize::try_from(*limit).ok());
         let limit = limit.map(|count| quote!(limit: ::core::option::Option::Some(#count),));

@@ -10,7 +10,7 @@ use syn::{FnArg, Receiver, ReceiverKind, Signature, Type};
 /// The name of the receiver.
 pub(super) const RECEIVER: &str = "self";
 
-/// How an argument is given.
+/// How an argument is passed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `&mut T`
@@ -22,12 +22,12 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Parameter {
-    /// Its name in the user's function, or one of ours where the user's has a pattern.
+    /// Its name in the user's function, or a generated one if the user's has a pattern.
     pub(super) name: Ident,
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) said: String,
     kind: Kind,
-    /// Behind a reference is a type without a name, `&impl Trait`.
+    /// Whether it is a reference to a type without a name, `&impl Trait`.
     is_unnamed: bool,
     span: Span,
 }
@@ -48,7 +48,7 @@ pub(super) fn parameters(signature: &Signature) -> Vec<Parameter> {
     each.collect()
 }
 
-/// Has the parameters of the user's function be names: what patterns take apart, the body does.
+/// Replaces the patterns of the user's function by names; the body destructures them.
 pub(super) fn name(signature: &mut Signature, parameters: &[Parameter]) {
     for (argument, parameter) in signature.inputs.iter_mut().zip(parameters) {
         match argument {
@@ -95,7 +95,7 @@ fn has_unnamed(ty: &Type) -> bool {
 }
 
 impl Parameter {
-    /// The argument as the run-time support takes it.
+    /// Generates the argument in the form that the run-time support takes.
     pub(super) fn given(&self, private: &TokenStream) -> TokenStream {
         let (name, span, private) = (&self.name, self.span, spanned(private, self.span));
         match self.kind {
@@ -105,7 +105,7 @@ impl Parameter {
         }
     }
 
-    /// The argument of the body, where it runs on the caller's.
+    /// Generates the argument of the body when it runs on the caller's.
     pub(super) fn again(&self) -> TokenStream {
         let name = &self.name;
         match self.kind {
@@ -114,27 +114,27 @@ impl Parameter {
         }
     }
 
-    /// What the body may have changed of it.
+    /// Generates the part of it that the body may have changed.
     pub(super) fn changed(&self) -> Option<TokenStream> {
         let name = &self.name;
         matches!(self.kind, Kind::Exclusive).then(|| quote_spanned!(self.span=> &#name))
     }
 
-    /// The argument as the run-time support takes it, if it is a plain number.
+    /// Generates the argument in the form that the run-time support takes, if it is a plain number.
     pub(super) fn given_as_number(&self, private: &TokenStream) -> TokenStream {
         let (name, private) = (&self.name, spanned(private, self.span));
         quote_spanned!(self.span=> #private::freeze::Number(&#name))
     }
 
-    /// Remembers the type of an argument that has no name, to lend a copy by.
+    /// Generates a marker for the type of an argument without a name, used to lend a copy.
     pub(super) fn remembered_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
         let (name, ty, private) = (&self.name, remembered(position), spanned(private, self.span));
         self.is_unnamed.then(|| quote_spanned!(self.span=> let #ty = #private::freeze::type_behind(&*#name);))
     }
 
-    /// The argument of the body, lent from the copies.
+    /// Generates the argument of the body, lent from the copies.
     pub(super) fn lent(&self, position: usize, proxies: &Ident, private: &TokenStream) -> TokenStream {
-        // All at one place, where a message about the argument is given once.
+        // All at one place, so that a message about the argument appears once.
         let span = proxies.span();
         let (private, index) = (spanned(private, span), syn::Index { index: position as u32, span });
         let ty = match self.is_unnamed {
@@ -148,7 +148,7 @@ impl Parameter {
         }
     }
 
-    /// The argument, read; what is borrowed by `&mut`, through all arguments.
+    /// Generates the argument for reading; if borrowed by `&mut`, through all arguments.
     pub(super) fn shared(&self, arguments: &Ident, position: usize) -> TokenStream {
         let (name, index) = (&self.name, syn::Index::from(position));
         match self.kind {
@@ -159,7 +159,7 @@ impl Parameter {
     }
 }
 
-/// A path, for messages to point at what it is used for.
+/// Returns a path with another span, so that messages point at its use.
 pub(super) fn spanned(path: &TokenStream, span: Span) -> TokenStream {
     let each = path.clone().into_iter().map(|mut token| {
         token.set_span(span);

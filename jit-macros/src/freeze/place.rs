@@ -1,23 +1,23 @@
-//! Where a frozen function is, as far as its tokens show.
+//! The context of a frozen function, as far as its tokens show.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{ItemFn, Visibility};
 
-/// Where a frozen function is, which decides what may be written beside it.
+/// The context of a frozen function, which decides the items that may be generated besides it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a module or a function: a type of its name is beside it.
+    /// In a module or a function: a type of the same name is generated besides it.
     Free,
-    /// In an `impl` block of a type: other functions of the type are beside it.
+    /// In an `impl` block of a type: other functions of the type are generated besides it.
     Inherent,
-    /// In an `impl` block that may be that of a trait, which takes nothing beside what the trait has.
+    /// In an `impl` block that may be that of a trait, which allows no additional items.
     Member,
 }
 
 impl Place {
-    /// A function without a receiver that does not speak of `Self` could be anywhere, and mostly is in a module. A
-    /// member of an `impl` block of a trait never has a visibility.
+    /// A function without a receiver that does not mention `Self` could be anywhere, and usually is in a
+    /// module. A member of an `impl` block of a trait never has a visibility.
     pub(super) fn of(function: &ItemFn) -> Place {
         let is_member = function.sig.receiver().is_some() || speaks_of_self(function);
         match (is_member, &function.vis) {

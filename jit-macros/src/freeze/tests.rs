@@ -1,4 +1,4 @@
-//! Tests of the expansion on tokens: what is beside a function, by where it is.
+//! Tests of the expansion on tokens: the items generated besides a function, by its context.
 
 use super::expand;
 use proc_macro2::TokenStream;

@@ -1,4 +1,4 @@
-//! `assert!` and its like: Rust's own where the condition is a `bool`, checked by lanes where it is a mask.
+//! `assert!` and similar macros: Rust's own if the condition is a `bool`, checked by lanes if it is a mask.
 
 use super::operators;
 use super::rewrite::Rewriter;
@@ -12,7 +12,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Expr, ExprLit, Lit, LitStr, Macro, Token};
 
-/// The macros, and what they compare by.
+/// Returns the comparison of an assertion macro; `None` for other macros.
 fn comparison(name: &Ident) -> Option<Option<&'static str>> {
     match &name.to_string()[..] {
         "assert" | "debug_assert" => Some(None),
@@ -22,7 +22,7 @@ fn comparison(name: &Ident) -> Option<Option<&'static str>> {
     }
 }
 
-/// What takes the place of an assertion; `None` for other macros, and for what Rust refuses.
+/// Returns the replacement of an assertion; `None` for other macros, and for calls that Rust rejects.
 pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, call: &Macro) -> Option<Expr> {
     let name = &call.path.segments.last()?.ident;
     let comparison = comparison(name)?;
@@ -48,7 +48,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, call: &Macro) -> Option<Expr>
 }
 
 trait SplitOffChecked: Sized {
-    /// What is from a position on; none if there is less.
+    /// Splits off the part from a position on; returns `None` if there is none.
     fn split_off_checked(&mut self, at: usize) -> Option<Self>;
 }
 
@@ -58,7 +58,7 @@ impl SplitOffChecked for Vec<Expr> {
     }
 }
 
-/// The text that the program gives an assertion.
+/// The message of an assertion.
 struct Message {
     format: Option<LitStr>,
     /// The arguments, rewritten, each with its name.
@@ -66,7 +66,7 @@ struct Message {
 }
 
 impl Message {
-    /// Reads what is behind the condition; none where it is no format string with arguments.
+    /// Parses the tokens after the condition; `None` if they are not a format string with arguments.
     fn of(rewriter: &mut Rewriter<'_>, rest: Vec<Expr>) -> Option<Message> {
         let mut rest = rest.into_iter();
         let format = match rest.next() {
@@ -85,7 +85,7 @@ impl Message {
         Some(Message { format: Some(format), values: rest.map(value).collect::<Option<_>>()? })
     }
 
-    /// The arguments, each once, bound to one name.
+    /// Binds each argument once to a name.
     fn bound(&self, rewriter: &Rewriter<'_>, span: proc_macro2::Span, inside: &TokenStream) -> TokenStream {
         if self.values.is_empty() {
             return inside.clone();
@@ -97,7 +97,7 @@ impl Message {
         quote_spanned!(span=> match (#(#references,)*) { __jit_arguments => { #inside } })
     }
 
-    /// Arguments of Rust's own format macros.
+    /// Generates the arguments of Rust's own format macros.
     fn host(&self, span: proc_macro2::Span) -> Option<TokenStream> {
         let format = self.format.as_ref()?;
         let values = self.values.iter().enumerate().map(|(position, (name, _))| {
@@ -108,7 +108,7 @@ impl Message {
         Some(quote_spanned!(span=> #format #(, #values)*))
     }
 
-    /// Calls that pass the arguments to the guard, and the pieces of the text.
+    /// Generates calls that pass the arguments to the guard, and the pieces of the text.
     fn traced(&self, guard: &Ident, private: &TokenStream, span: proc_macro2::Span) -> (TokenStream, TokenStream) {
         let nothing = || (TokenStream::new(), quote_spanned!(span=> &[]));
         let Some(format) = &self.format else { return nothing() };
@@ -116,7 +116,7 @@ impl Message {
             self.values.iter().map(|(name, _)| name.as_ref().map(ToString::to_string)).collect();
         let resolved =
             format::parse(&format.value()).and_then(|pieces| format::resolve(format, &pieces, &names, private));
-        // What only Rust's own macros understand stays as it is written.
+        // Format strings that only Rust's own macros understand are not changed.
         let Ok(Resolved { pieces, captured, .. }) = resolved else {
             return (TokenStream::new(), quote_spanned!(span=> &[#private::Piece::Text(#format)]));
         };

@@ -1,6 +1,6 @@
-//! Blocks and statements, and the loops and labelled blocks that stay Rust's.
+//! Blocks and statements, and the loops and labelled blocks that remain Rust's.
 //!
-//! What follows a statement that some lanes may have left in is recorded for the others alone.
+//! Code after a statement in which some lanes may have exited is recorded only for the other lanes.
 
 use super::branch::{self, Live, Want};
 use super::directives;
@@ -15,9 +15,9 @@ use syn::visit_mut;
 use syn::{Block, Expr, Lifetime, Local, Stmt, Type};
 
 impl Rewriter<'_> {
-    /// Rewrites a block. `tail` says that its value is the function's.
+    /// Rewrites a block. `tail` is set if its value is that of the function.
     ///
-    /// What comes after a statement that some lanes may have left in is for the others.
+    /// Code after a statement in which some lanes may have exited is for the other lanes.
     pub(crate) fn block(&mut self, block: &mut Block, tail: bool) {
         self.scopes.push();
         let expected = self.expected.take();
@@ -63,7 +63,7 @@ impl Rewriter<'_> {
         self.scopes.pop();
     }
 
-    /// Rewrites the rest of a block, which some lanes do not reach.
+    /// Rewrites the rest of a block that some lanes do not reach.
     fn rest(&mut self, block: &mut Block, rest: Vec<Stmt>, exits: Vec<usize>, tail: bool, expected: Option<Type>) {
         let before = self.exits.mark();
         let span = self.at(rest.first().map_or(self.home, syn::spanned::Spanned::span));
@@ -71,7 +71,7 @@ impl Rewriter<'_> {
         let (list, jump) = (self.exit_list(&exits, span), self.exit_all(&exits, span));
         let skip = quote_spanned!(span=> if #private::all_exited(#list) { #jump; });
         block.stmts.push(Stmt::Expr(Expr::Verbatim(skip), None));
-        // A variable that gets its first value in the rest is declared there.
+        // A variable that is first assigned in the rest is declared there.
         let mut hoisted = Vec::new();
         let start = self.scopes.start();
         let mut is_moved = false;
@@ -110,7 +110,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Stands where all lanes have left: an expression of every type.
+    /// Generates an expression of any type for code that all lanes have exited before.
     pub(crate) fn never_reached(&mut self, exits: &[usize], span: Span) -> TokenStream {
         let private = self.private(span);
         let (list, jump) = (self.exit_list(exits, span), self.exit_all(exits, span));
@@ -128,7 +128,7 @@ impl Rewriter<'_> {
         names.iter().all(|(name, ..)| is_deferred(name))
     }
 
-    /// `x = value;` where lanes may exit in the value is `let given = value; x = given;`.
+    /// `x = value;` with an exit in the value becomes `let given = value; x = given;`.
     fn part_assignment(&mut self, statement: Stmt, left: &mut VecDeque<Stmt>) -> Stmt {
         let parted = match &statement {
             _ if self.host_only => None,
@@ -197,7 +197,7 @@ impl Rewriter<'_> {
         self.host_only = outer;
         self.is_allowed = was_allowed;
         if let (false, Stmt::Expr(expr @ Expr::Verbatim(_), _)) = (levels.is_empty(), &mut *statement) {
-            // What was rewritten has lost the attributes of the statement.
+            // The rewritten code no longer has the attributes of the statement.
             let value = self.helper("value", end);
             *expr = Expr::Verbatim(match is_last {
                 true => quote::quote!({ #levels let #value = #expr; #value }),
@@ -212,7 +212,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A loop of Rust's, whose body runs once for each iteration while tracing. Gives what must be declared before it.
+    /// Rewrites a loop of Rust's, whose body runs once for each iteration while tracing. Returns the declarations that
+    /// precede it.
     pub(crate) fn native_loop(&mut self, label: &mut Option<syn::Label>, body: &mut Block, span: Span) -> TokenStream {
         let span = self.at(span);
         let splits = !self.host_only
@@ -279,7 +280,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Checks that no lanes leave in the middle of a statement.
+    /// Checks that no lanes exit in the middle of a statement.
     pub(crate) fn check_whole(&mut self, expr: &mut Expr, before: usize) {
         let exits = self.partial_exits_since(before);
         if !exits.is_empty() {

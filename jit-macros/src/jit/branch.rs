@@ -7,8 +7,8 @@
 //!                               g.merge();                  g.restore(&mut x); }
 //! ```
 //! with one line for each place `x` that an arm changes. For a `bool` exactly one arm runs and the other calls do
-//! nothing. For a mask both run under a recorder: `swap` puts the value from before the branch back, `restore` writes
-//! the merged one. Values of the arms, and variables that get their first value in them, go through a slot.
+//! nothing. For a mask both run under a recorder: `swap` restores the value from before the branch, and `restore`
+//! writes the merged one. Values of the arms, and variables that are first assigned in them, go through a slot.
 
 use super::deferred::{self, Split};
 use super::exit::{Control, Dependency, Region, Why};
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use syn::spanned::Spanned;
 use syn::{Block, Expr, ExprIf, ExprLet, Stmt};
 
-/// Whether the value of an `if` is wanted.
+/// Whether the value of an `if` is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
     Value,
@@ -36,11 +36,11 @@ pub(crate) struct Carried {
     name: String,
     place: TokenStream,
     span: Span,
-    /// Nothing reads it after the region.
+    /// Whether nothing reads it after the region.
     is_dead: bool,
 }
 
-/// A guard and the state that it carries: the calls between the arms, which happen in the traced stage only.
+/// A guard and the state that it carries: the calls between the arms, which have an effect in the traced stage only.
 pub(crate) struct Guarded<'a> {
     pub(crate) guard: &'a Ident,
     pub(crate) span: Span,
@@ -89,7 +89,7 @@ impl<'a> Guarded<'a> {
     }
 }
 
-/// Code that the host stage does not run, and which moves and borrows nothing there.
+/// Generates code that the host stage does not run, and that moves and borrows nothing there.
 pub(crate) fn traced_only(guard: &Ident, code: &TokenStream, span: Span) -> TokenStream {
     if code.is_empty() {
         return TokenStream::new();
@@ -97,15 +97,15 @@ pub(crate) fn traced_only(guard: &Ident, code: &TokenStream, span: Span) -> Toke
     quote_spanned!(span=> #[allow(unreachable_code)] if #guard.is_traced() { #guard.traced_only(); #code })
 }
 
-/// Code that only lanes which have not left run.
+/// Code that only lanes which have not exited run.
 pub(crate) enum Live {
-    /// What follows on jumps through some exits.
+    /// The code after jumps through some exits.
     After(Vec<usize>),
     /// An iteration of the innermost loop, which is Rust's.
     InLoop(Why),
 }
 
-/// Rewrites code for the lanes that have not left.
+/// Rewrites code for the lanes that have not exited.
 pub(crate) fn rewrite_live(
     rewriter: &mut Rewriter<'_>,
     live: Live,
@@ -120,7 +120,7 @@ pub(crate) fn rewrite_live(
     Traced::new(rewriter, &node, want, tail, Some(live)).rewrite(node)
 }
 
-/// Rewrites an `if`. `tail` says that its value is the function's.
+/// Rewrites an `if`. `tail` is set if its value is that of the function.
 pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprIf, want: Want, tail: bool) -> Expr {
     let directives = super::directives::take(&mut node.attrs, rewriter.sink);
     let mode = rewriter.take_mode(directives.mode);
@@ -132,7 +132,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprIf, want: Want,
     traced.rewrite(node)
 }
 
-/// An `if` whose condition is the host's stays Rust's; its arms are rewritten.
+/// Leaves an `if` with a host condition to Rust; rewrites its arms.
 fn native(rewriter: &mut Rewriter<'_>, mut node: ExprIf, tail: bool) -> Expr {
     let expected = rewriter.expected.clone();
     rewriter.scopes.push();
@@ -175,29 +175,29 @@ pub(crate) fn has_pattern(condition: &Expr) -> bool {
     patterns.0
 }
 
-/// An `if` whose condition may be traced, being rewritten.
+/// An `if` that is being rewritten and whose condition may be traced.
 struct Traced<'r, 'a> {
     rewriter: &'r mut Rewriter<'a>,
     span: Span,
     guard: Ident,
     slot: Ident,
-    /// The call that sets in the guard how the branch is run.
+    /// The call that sets the mode of the branch in the guard.
     mode: TokenStream,
     want: Want,
     tail: bool,
-    /// Whether the condition is that a lane has not left.
+    /// Set if the condition is that a lane has not exited.
     live: Option<Live>,
     /// Places that the arms change, and whether nothing reads them afterwards.
     state: Vec<(Place, bool)>,
-    /// Variables that get their first value in the arms.
+    /// Variables that are first assigned in the arms.
     deferred: Vec<Binding>,
-    /// Variables without a value that an arm assigns for itself.
+    /// Variables without a value that only one arm assigns and uses.
     own: Vec<Binding>,
     /// Whether the first values are needed after the `if`.
     hands_out: bool,
-    /// Whether an arm ends with a value, rather than leaving.
+    /// Whether an arm ends with a value, rather than exiting.
     has_value: bool,
-    /// Whether the first arm moves, on the host, what the second one mentions.
+    /// Whether the first arm moves, on the host, a variable that the second one mentions.
     moves: bool,
 }
 
@@ -285,7 +285,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         quote_spanned!(span=> let mut #guard = #private::IfCondition::branch(#condition);)
     }
 
-    /// Opens the guard for lanes that have not left. A loop of Rust's ends when all have.
+    /// Opens the guard for lanes that have not exited. A loop of Rust's ends when all have.
     fn open_live(&mut self, exits: &[usize]) -> TokenStream {
         let (span, guard) = (self.span, &self.guard);
         let private = self.rewriter.private(span);
@@ -371,8 +371,8 @@ impl<'r, 'a> Traced<'r, 'a> {
         }}
     }
 
-    /// The arms, one after the other. Where the first one moves what the second one mentions, Rust is told that on the
-    /// host only one of them runs.
+    /// Generates the arms in sequence. If the first one moves a variable that the second one mentions, the code shows
+    /// Rust that only one of them runs on the host.
     fn arms(&mut self, then: &TokenStream, swap: &TokenStream, otherwise: &TokenStream) -> TokenStream {
         let (span, guard) = (self.span, self.guard.clone());
         if !self.moves {
@@ -398,7 +398,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         self.has_value && (self.want == Want::Value || self.hands_out)
     }
 
-    /// Gives the deferred variables their merged values.
+    /// Assigns the merged values to the deferred variables.
     fn hand_out(&self, value: &Ident) -> Option<TokenStream> {
         if !self.uses_slot() || !self.hands_out {
             return None;
@@ -413,7 +413,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         Some(assignments)
     }
 
-    /// Rewrites an arm; what it gives goes to the slot.
+    /// Rewrites an arm; its value goes to the slot.
     fn arm(&mut self, block: &mut Block, put: &str, expected: Option<syn::Type>) -> TokenStream {
         if self.tail {
             unwrap_final_return(block);
@@ -430,7 +430,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         }
         self.rewriter.expected = if self.want == Want::Value { expected } else { None };
         let leaves = leaves(block);
-        // What an arm that leaves a loop has moved is recorded again for the lanes that continue.
+        // Variables moved in an arm that exits a loop are recorded again for the lanes that continue.
         let outer = self.rewriter.given_since;
         if leaves {
             self.rewriter.given_since = outer.max(self.rewriter.older_than_loop());
@@ -445,7 +445,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         quote!(#declarations #statements)
     }
 
-    /// The statements of an arm, the last of which hands its value to the slot.
+    /// Generates the statements of an arm, the last of which stores its value in the slot.
     fn put(&self, block: &mut Block, put: &str) -> TokenStream {
         let tail = match block.stmts.last() {
             Some(Stmt::Expr(_, None)) => block.stmts.pop(),
@@ -475,8 +475,8 @@ impl<'r, 'a> Traced<'r, 'a> {
     }
 }
 
-/// ReportsValue which places nothing reads after the region: variables of the function where the region is its end, and
-/// those of a block of which it is the end. They are no state where no other arm sees them either.
+/// Determines which places nothing reads after the region: variables of the function if the region is its end, and
+/// those of a block of which it is the end. They are not state unless another arm uses them.
 fn without_dead(
     rewriter: &Rewriter<'_>,
     state: Vec<Place>,
@@ -499,7 +499,7 @@ fn without_dead(
     marked.filter(|(place, is_dead)| !is_dead || later.contains(&place.base.to_string())).collect()
 }
 
-/// The `else` part as a block; empty without one.
+/// Returns the `else` part as a block; empty without one.
 fn else_block(node: &ExprIf) -> Block {
     match &node.else_branch {
         Some((_, otherwise)) => match &**otherwise {
@@ -510,7 +510,7 @@ fn else_block(node: &ExprIf) -> Block {
     }
 }
 
-/// Takes the `else` part out, as a block. Of a long chain, no part is to be copied for each of its arms.
+/// Takes the `else` part out, as a block, so that the rest of a long chain is not copied for each of its arms.
 fn take_else(node: &mut ExprIf) -> Block {
     match node.else_branch.take().map(|(_, otherwise)| *otherwise) {
         Some(Expr::Block(block)) if block.label.is_none() => block.block,
@@ -523,7 +523,7 @@ fn block_of(stmts: Vec<Stmt>) -> Block {
     Block { brace_token: syn::token::Brace::default(), stmts }
 }
 
-/// Whether a block surely does not reach its end.
+/// Returns whether a block certainly does not reach its end.
 pub(crate) fn leaves(block: &Block) -> bool {
     match block.stmts.last() {
         Some(Stmt::Expr(expr, _)) => expr_leaves(expr),
@@ -542,7 +542,7 @@ fn expr_leaves(expr: &Expr) -> bool {
     }
 }
 
-/// At the end of the function, `return e` is `e`.
+/// Replaces `return e` at the end of the function by `e`.
 fn unwrap_final_return(block: &mut Block) {
     let Some(Stmt::Expr(Expr::Return(node), _)) = block.stmts.last() else { return };
     let value = node.expr.as_ref().map(|value| (**value).clone());
@@ -550,7 +550,7 @@ fn unwrap_final_return(block: &mut Block) {
     block.stmts.extend(value.map(|value| Stmt::Expr(value, None)));
 }
 
-/// `if c { return a; } REST` at the level of the function is `if c { a } else { REST }`, which also holds lane by lane.
+/// `if c { return a; } REST` at the level of the function is `if c { a } else { REST }`, which also holds per lane.
 pub(crate) fn absorb_rest(rewriter: &Rewriter<'_>, statement: Stmt, rest: &mut VecDeque<Stmt>) -> Stmt {
     let Stmt::Expr(Expr::If(mut node), semicolon) = statement else { return statement };
     let host = node.attrs.iter().any(|attribute| attribute.path().is_ident("host"));
@@ -563,7 +563,7 @@ pub(crate) fn absorb_rest(rewriter: &Rewriter<'_>, statement: Stmt, rest: &mut V
     Stmt::Expr(Expr::If(node), None)
 }
 
-/// A chain of `if`s without a last `else`, each arm of which ends in `return`.
+/// Returns whether it is a chain of `if`s without a last `else`, each arm of which ends in `return`.
 fn returns_in_all_arms(node: &ExprIf) -> bool {
     let returns = matches!(node.then_branch.stmts.last(), Some(Stmt::Expr(Expr::Return(_), _)));
     returns

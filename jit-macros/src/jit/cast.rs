@@ -35,7 +35,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     *expr = Expr::Verbatim(quote_spanned!(span=> #private::converted(match #found { #kind => #finished })));
 }
 
-/// Whether the cast is Rust's, as far as the syntax shows.
+/// Returns whether the syntax shows that the cast is Rust's.
 fn is_native(rewriter: &Rewriter<'_>, node: &ExprCast) -> bool {
     let is_constant =
         matches!(unparenthesised(&node.expr), Expr::Path(path) if path.path.segments.len() > 1 || path.qself.is_some());

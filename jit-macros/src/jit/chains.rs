@@ -1,4 +1,4 @@
-//! Long chains of `else if`, and long runs of `if`s: what is generated for them must not nest as deep as they are long.
+//! Long chains of `else if`, and long runs of `if`s: the nesting of the generated code must not grow with their length.
 //!
 //! ```text
 //! if c1 { A1 } else if c2 { A2 } … else { Z }
@@ -10,10 +10,10 @@
 //!           }
 //!       }
 //! ```
-//! The jumps are Rust's where the conditions are the host's. Otherwise what follows a group is for the lanes that have
-//! not met one of its conditions. So what is generated is nested as deep as there are groups, and the compiler knows
-//! the stage of a group's jumps at its end. What follows an `if` whose arm jumps is nested in it, too: a run of them
-//! becomes a tree of blocks. This comes first, and does not walk down a chain by recursion.
+//! The jumps are Rust's if the conditions are host values. Otherwise the code after a group is for the lanes that have
+//! met none of its conditions. So the nesting of the generated code is the number of groups, and the compiler knows the
+//! stage of a group's jumps at its end. Code after an `if` whose arm jumps is nested in it, too: a run of them becomes
+//! a tree of blocks. This pass comes first, and is not recursive along a chain.
 
 use proc_macro2::{Ident, Span};
 use quote::format_ident;
@@ -25,21 +25,21 @@ use super::branch::leaves;
 /// A chain or run of more `if`s is divided.
 const LONG: usize = 64;
 
-/// `if`s of a chain that stay one. The compiler's time for a group grows with the square of its size.
+/// The number of `if`s in a group of a chain. The compiler's time for a group grows with the square of its size.
 const GROUP: usize = 16;
 
-/// Groups of a chain are nested: a very long one has larger groups.
+/// The maximum number of groups, since they are nested: a very long chain has larger groups.
 const GROUPS: usize = 64;
 
-/// Statements of a run that stay in one block.
+/// The number of statements of a run in one block.
 const RUN: usize = 8;
 
-/// Divides what is too long in the body of a function.
+/// Divides long chains and runs in the body of a function.
 pub(crate) fn divide(body: &mut Block, home: Span) {
     Divider { home, chains: 0 }.visit_block_mut(body);
 }
 
-/// Whether a label is that of a divided chain.
+/// Returns whether a label is that of a divided chain.
 pub(crate) fn is_chain(label: &Lifetime) -> bool {
     label.ident.to_string().starts_with("__jit_chain")
 }
@@ -79,7 +79,7 @@ impl VisitMut for Divider {
 }
 
 impl Divider {
-    /// Makes blocks of a chain, the first of which holds all others.
+    /// Makes nested blocks of a chain; the first contains all others.
     fn divided(&mut self, mut links: Vec<Link>, last: Option<Expr>) -> Expr {
         let (has_value, size) = (last.is_some(), GROUP.max(links.len().div_ceil(GROUPS)));
         let mut rest = last;
@@ -114,7 +114,7 @@ impl Divider {
     }
 }
 
-/// Lets an arm, unless it leaves, jump to the end of its chain with its value.
+/// Makes an arm that does not exit jump to the end of its chain with its value.
 fn jump_at_end(arm: &mut Block, label: &Lifetime, name: &Ident, at: usize, has_value: bool) {
     let tail = match arm.stmts.last() {
         Some(Stmt::Expr(_, None)) => arm.stmts.pop(),
@@ -127,7 +127,7 @@ fn jump_at_end(arm: &mut Block, label: &Lifetime, name: &Ident, at: usize, has_v
             arm.stmts.push(tail);
             syn::parse_quote!(break #label;)
         }
-        // Lanes may leave in a statement of its own, not in the middle of one.
+        // Lanes may exit in a separate statement, not in the middle of one.
         Some(Stmt::Expr(value @ (Expr::If(_) | Expr::Match(_) | Expr::Block(_) | Expr::Loop(_)), None)) => {
             let given = format_ident!("{}_{}", name, at);
             arm.stmts.push(syn::parse_quote!(let #given = #value;));
@@ -138,7 +138,7 @@ fn jump_at_end(arm: &mut Block, label: &Lifetime, name: &Ident, at: usize, has_v
     arm.stmts.push(jump);
 }
 
-/// Takes a chain apart; gives what its last `else` holds, too.
+/// Splits a chain into its arms; also returns the content of its last `else`.
 fn unlinked(node: ExprIf) -> (Vec<Link>, Option<Expr>) {
     let mut links = Vec::new();
     let mut next = node;
@@ -153,7 +153,7 @@ fn unlinked(node: ExprIf) -> (Vec<Link>, Option<Expr>) {
     }
 }
 
-/// Puts a chain together.
+/// Joins the arms of a chain.
 fn linked(links: Vec<Link>, last: Option<Expr>) -> Expr {
     let mut rest = last;
     for (mut link, token) in links.into_iter().rev() {
@@ -163,7 +163,7 @@ fn linked(links: Vec<Link>, last: Option<Expr>) -> Expr {
     rest.unwrap_or(Expr::PLACEHOLDER)
 }
 
-/// Statements in a tree of blocks, each of which holds two, or a few of them.
+/// Arranges statements in a tree of blocks, each of which holds two, or a few of them.
 fn balanced(mut stmts: Vec<Stmt>, few: usize) -> Vec<Stmt> {
     if stmts.len() <= few.max(2) {
         return stmts;
@@ -176,7 +176,7 @@ fn balanced(mut stmts: Vec<Stmt>, few: usize) -> Vec<Stmt> {
     vec![half(stmts), half(right)]
 }
 
-/// Puts long runs of `if`s, whose values are not wanted, into trees of blocks.
+/// Arranges long runs of `if`s whose values are unused in trees of blocks.
 fn divide_runs(block: &mut Block) {
     if block.stmts.len() <= LONG {
         return;

@@ -1,4 +1,4 @@
-//! What can be refused by looking at the syntax alone. All of it is reported at once, at the user's tokens.
+//! Errors that follow from the syntax alone. All of them are reported at once, at the user's tokens.
 
 use crate::sink::Sink;
 use proc_macro2::{Ident, TokenStream, TokenTree};
@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Expr, FnArg, Pat, Signature};
 
-/// The attribute is on something that cannot be traced.
+/// Rejects the attribute on an item that cannot be traced.
 pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
     let keyword = item.clone().into_iter().find(|token| {
         let text = token.to_string();
@@ -40,7 +40,7 @@ pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
     sink.error(span, message);
 }
 
-/// Takes a second `#[jit]` away.
+/// Removes a second `#[jit]`.
 pub(crate) fn attributes(attributes: &mut Vec<Attribute>, sink: &Sink) {
     attributes.retain(|attribute| {
         let again = attribute.path().segments.last().is_some_and(|last| last.ident == "jit");
@@ -51,7 +51,7 @@ pub(crate) fn attributes(attributes: &mut Vec<Attribute>, sink: &Sink) {
     });
 }
 
-/// Functions whose kind cannot be traced.
+/// Rejects functions whose kind cannot be traced.
 pub(crate) fn signature(signature: &Signature, sink: &Sink) {
     let refuse = |span, keyword: &str| {
         sink.error(
@@ -79,13 +79,13 @@ pub(crate) fn signature(signature: &Signature, sink: &Sink) {
     }
 }
 
-/// Code in the body that has no meaning in a trace.
+/// Rejects code in the body that has no meaning in a trace.
 pub(crate) fn body(body: &Block, sink: &Sink) {
     ReservedNames(sink).visit_block(body);
     Refused(sink).visit_block(body);
 }
 
-/// Names that begin as our helpers do.
+/// Rejects names with the prefix of our helpers.
 struct ReservedNames<'a>(&'a Sink);
 
 impl ReservedNames<'_> {
@@ -109,7 +109,7 @@ impl Visit<'_> for ReservedNames<'_> {
     fn visit_item(&mut self, _: &syn::Item) {}
 }
 
-/// Constructs that suspend, which tracing cannot.
+/// Rejects constructs that suspend, which tracing cannot support.
 struct Refused<'a>(&'a Sink);
 
 impl Visit<'_> for Refused<'_> {
@@ -145,7 +145,7 @@ impl Visit<'_> for Refused<'_> {
     fn visit_item(&mut self, _: &syn::Item) {}
 }
 
-/// `let y = if c { a };` has a value in one arm only.
+/// Rejects `let y = if c { a };`, which has a value in one arm only.
 fn value_of_one_arm(value: &Expr, sink: &Sink) {
     let Expr::If(node) = value else { return };
     let gives_value = matches!(node.then_branch.stmts.last(), Some(syn::Stmt::Expr(_, None)));
@@ -158,7 +158,7 @@ fn value_of_one_arm(value: &Expr, sink: &Sink) {
     }
 }
 
-/// The value of a function whose result is no unit must not end by an `if` without `else`.
+/// Rejects an `if` without `else` as the value of a function whose result is not the unit type.
 pub(crate) fn result(signature: &Signature, body: &Block, sink: &Sink) {
     let returns_value = match &signature.output {
         syn::ReturnType::Default => false,

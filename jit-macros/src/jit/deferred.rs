@@ -1,4 +1,4 @@
-//! Variables that a `let` declares without a value: their first values come from regions.
+//! Variables that a `let` declares without a value: they are first assigned in regions.
 //!
 //! ```text
 //! let y; if c { y = A; } else { y = B; }          →   let y; y = if c { let y; y = A; y } else { let y; y = B; y };
@@ -6,10 +6,10 @@
 //! let y; 'a: { if c { y = A; break 'a; } y = B; } →   let y; y = 'a: { let y; if c { y = A; break 'a y; } y = B; y };
 //! let y; while c { y = A; f(y); }                 →   let y; while c { let y; y = A; f(y); }
 //! ```
-//! A region gives a value where it surely has one at its end (`first_value`). Otherwise Rust lets nobody read it
-//! afterwards, and the variable of the region is another one. What Rust says of variables that may have no value holds
-//! for the inner ones as it did for the outer one. A tie, of which there is one for each `let`, makes all of them have
-//! the same type.
+//! A region assigns a variable if the variable certainly has a value at its end (`first_value`). Otherwise Rust lets no
+//! code read it afterwards, and the region uses a separate variable. Rust's errors about variables that may have no
+//! value apply to the inner variables as they did to the outer one. A tie, one for each `let`, gives all of them the
+//! same type.
 
 use super::branch::leaves;
 use super::first_value::{at_jumps, is_own, surely_in};
@@ -22,21 +22,21 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Expr, ExprLoop, Lifetime, Local, Stmt};
 
-/// The state of an `if`: variables that get their first value from it, those that it uses by itself, and the rest.
+/// The state of an `if`: variables that it assigns first, those that it uses internally, and the rest.
 pub(crate) struct Split {
     pub(crate) given: Vec<Binding>,
     pub(crate) own: Vec<Binding>,
     pub(crate) kept: Vec<Place>,
 }
 
-/// Parts the state of an `if`. The arms are those after which the program continues.
+/// Splits the state of an `if`. The arms are those after which the program continues.
 pub(crate) fn split(rewriter: &Rewriter<'_>, state: Vec<Place>, arms: &[&Block]) -> Split {
     let mut split = Split { given: Vec::new(), own: Vec::new(), kept: Vec::new() };
     for place in state {
         match rewriter.scopes.find(&place.base) {
             Some((_, binding)) if binding.deferred => {
                 let has_value = arms.iter().all(|arm| surely_in(&binding.name, arm));
-                // What is assigned on the way out only is not needed after the `if`.
+                // A variable that is assigned only in arms that exit is not needed after the `if`.
                 let is_needed = arms.iter().any(|arm| !leaves(arm));
                 let list = if has_value && is_needed { &mut split.given } else { &mut split.own };
                 list.push(binding.clone());
@@ -47,7 +47,7 @@ pub(crate) fn split(rewriter: &Rewriter<'_>, state: Vec<Place>, arms: &[&Block])
     split
 }
 
-/// Declares a variable once more, for the code of a region.
+/// Declares a variable again, for the code of a region.
 pub(crate) fn declaration(binding: &Binding) -> TokenStream {
     let (name, ty) = (&binding.name, binding.ty.iter());
     let mutable = binding.mutable.then(|| quote!(mut));
@@ -55,7 +55,7 @@ pub(crate) fn declaration(binding: &Binding) -> TokenStream {
     quote!(#[allow(unused_mut, unused_variables)] let #mutable #name #(: #ty)*; #tied)
 }
 
-/// The declaration as a statement that is rewritten later, as those of the program are.
+/// Returns the declaration as a statement that is rewritten later, like those of the program.
 fn redeclaration(binding: &Binding) -> Stmt {
     let (name, ty) = (&binding.name, binding.ty.iter());
     let mutable = binding.mutable.then(|| quote!(mut));
@@ -63,8 +63,7 @@ fn redeclaration(binding: &Binding) -> Stmt {
     syn::parse_quote!(#(#[__jit_tied(#tie)])* let #mutable #name #(: #ty)*;)
 }
 
-/// Makes a variable have the type of a tie, in code that is never reached: Rust finds types in it, and no use of the
-/// variable.
+/// Gives a variable the type of a tie, in unreachable code: Rust infers types from it, but sees no use of the variable.
 fn tied(name: &Ident, tie: &Ident) -> Stmt {
     let span = tie.span();
     let tied = format_ident!("__jit_tied", span = span);
@@ -75,7 +74,7 @@ fn tied(name: &Ident, tie: &Ident) -> Stmt {
     }
 }
 
-/// Marks the variables of a `let` without a value, which is rewritten; gives what comes after it.
+/// Marks the variables of a `let` without a value, which has been rewritten; returns the statements after it.
 pub(crate) fn declared(rewriter: &mut Rewriter<'_>, local: &mut Local) -> Vec<Stmt> {
     let position = local.attrs.iter().position(|attribute| attribute.path().is_ident("__jit_tied"));
     let outer = position.and_then(|position| local.attrs.remove(position).parse_args::<Ident>().ok());
@@ -98,7 +97,7 @@ pub(crate) fn declared(rewriter: &mut Rewriter<'_>, local: &mut Local) -> Vec<St
     after
 }
 
-/// A `let` that moves, with those of its variables that have no value yet, to where they are assigned.
+/// Returns a `let` that is moved to where its variables are assigned, with those of them that have no value yet.
 pub(crate) fn moved(rewriter: &Rewriter<'_>, local: &Stmt) -> Vec<Stmt> {
     let Stmt::Local(local) = local else { return Vec::new() };
     let names = super::scope::pattern_names(&local.pat);
@@ -106,33 +105,33 @@ pub(crate) fn moved(rewriter: &Rewriter<'_>, local: &Stmt) -> Vec<Stmt> {
     bindings.map(|(_, binding)| redeclaration(binding)).collect()
 }
 
-/// Whether a statement gives a variable the type of a tie.
+/// Returns whether a statement gives a variable the type of a tie.
 pub(crate) fn is_tied(statement: &Stmt) -> bool {
     matches!(statement, Stmt::Local(Local { pat: syn::Pat::Ident(name), .. }) if name.ident == "__jit_tied")
 }
 
-/// Whether a statement declares a tie.
+/// Returns whether a statement declares a tie.
 pub(crate) fn is_tie(statement: &Stmt) -> bool {
     matches!(statement, Stmt::Local(Local { pat: syn::Pat::Ident(name), init: Some(_),
         .. }) if name.ident.to_string().starts_with("__jit_tie"))
 }
 
-/// The first values that a loop or labelled block gives.
+/// The variables that a loop or labelled block assigns first.
 pub(crate) struct AssignedInRegion {
     bindings: Vec<Binding>,
     value: Ident,
     given: Vec<Ident>,
 }
 
-/// Prepares a `loop` that lanes exit at different times: where its body gives variables their first values, its jumps
-/// take them along.
+/// Prepares a `loop` that lanes exit at different times: if its body assigns variables first, its jumps carry their
+/// values.
 pub(crate) fn given_by_loop(rewriter: &mut Rewriter<'_>, node: &mut ExprLoop) -> Option<AssignedInRegion> {
     let label = node.label.as_ref().map(|label| label.name.clone());
     let span = node.loop_token.span;
     given_by_jumps(rewriter, &mut node.body, label.as_ref(), true, span)
 }
 
-/// Prepares a labelled block in the same way; its end takes the values along, too.
+/// Prepares a labelled block in the same way; its end carries the values, too.
 pub(crate) fn given_by_block(
     rewriter: &mut Rewriter<'_>,
     body: &mut Block,
@@ -167,7 +166,7 @@ fn given_by_jumps(
     Some(AssignedInRegion { bindings, value, given })
 }
 
-/// Lets the end of a block give its value and those of variables.
+/// Makes the end of a block return its value together with those of variables.
 fn end_with(rewriter: &mut Rewriter<'_>, body: &mut Block, bindings: &[Binding], span: Span) {
     let names = nested(bindings.iter().map(|binding| &binding.name));
     let tail = match body.stmts.last() {
@@ -186,19 +185,19 @@ fn end_with(rewriter: &mut Rewriter<'_>, body: &mut Block, bindings: &[Binding],
     body.stmts.push(Stmt::Expr(end, None));
 }
 
-/// Declares variables without a value in the body of a loop that assigns them. Rust does not let an iteration read what
-/// the one before assigned, so each may have its own.
+/// Declares variables without a value in the body of a loop that assigns them. Rust does not let an iteration read a
+/// value assigned by the one before, so each iteration may have its own.
 pub(crate) fn redeclare(rewriter: &Rewriter<'_>, body: &mut Block) {
     let bindings = assigned(rewriter, body);
     body.stmts.splice(0..0, bindings.iter().map(redeclaration));
 }
 
-/// Whether a place is a variable that has no value yet.
+/// Returns whether a place is a variable that has no value yet.
 pub(crate) fn is_deferred(rewriter: &Rewriter<'_>, place: &Place) -> bool {
     rewriter.scopes.find(&place.base).is_some_and(|(_, binding)| binding.deferred)
 }
 
-/// The variables without a value that a body assigns.
+/// Returns the variables without a value that a body assigns.
 fn assigned(rewriter: &Rewriter<'_>, body: &Block) -> Vec<Binding> {
     let places = state_of(&[], &[body], &rewriter.scopes);
     let found = places.iter().filter_map(|place| rewriter.scopes.find(&place.base));
@@ -207,13 +206,13 @@ fn assigned(rewriter: &Rewriter<'_>, body: &Block) -> Vec<Binding> {
 }
 
 impl AssignedInRegion {
-    /// Takes the values from the loop or block, which is rewritten.
+    /// Assigns the values returned by the rewritten loop or block.
     pub(crate) fn take(self, rewriter: &mut Rewriter<'_>, node: &Expr, span: Span) -> Expr {
         let AssignedInRegion { bindings, value, given } = self;
         let pattern = nested(given.iter());
         let assignments = bindings.iter().zip(&given).map(|(binding, given)| {
             let name = &binding.name;
-            // In the program it is assigned several times.
+            // The program assigns it several times.
             let mutable = binding.mutable.then(|| quote!(let _ = &mut #name;));
             quote!(#name = #given; #mutable)
         });
@@ -225,7 +224,7 @@ impl AssignedInRegion {
     }
 }
 
-/// A name at another place, where it means what it means at its own.
+/// Returns a name at another place, where it resolves as at its own.
 fn respanned(name: &Ident, span: Span) -> Ident {
     Ident::new(&name.to_string(), span.resolved_at(name.span()))
 }
@@ -235,10 +234,10 @@ fn nested<'a>(names: impl DoubleEndedIterator<Item = &'a Ident>) -> TokenStream 
     names.rev().fold(quote!(()), |rest, name| quote!((#name, #rest)))
 }
 
-/// Gives the jumps out of a loop the values of variables.
+/// Makes the jumps out of a loop carry the values of variables.
 struct TakeAlong<'a> {
     own: Option<Lifetime>,
-    /// How many loops are around this place.
+    /// The number of loops around this place.
     loops: usize,
     bindings: &'a [Binding],
 }

@@ -1,4 +1,4 @@
-//! Attributes on statements inside of a traced function.
+//! Attributes on statements inside a traced function.
 
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -6,25 +6,25 @@ use quote::quote_spanned;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, LitInt, LitStr, Stmt};
 
-/// What the attributes of a statement ask for.
+/// The directives of a statement.
 #[derive(Default)]
 pub(crate) struct Directives {
     /// `#[host]`: conditions of the statement are left to Rust.
     pub(crate) host: bool,
-    /// `#[label("…")]`: the name of what is traced in the statement.
+    /// `#[label("…")]`: the name of the kernels traced in the statement.
     pub(crate) label: Option<LitStr>,
-    /// How a loop or branch is run.
+    /// The mode of a loop or branch.
     pub(crate) mode: Mode,
 }
 
-/// How a loop or branch whose condition is traced is run.
+/// The mode of a loop or branch whose condition is traced.
 #[derive(Default)]
 pub(crate) struct Mode {
-    /// `#[symbolic]`: recorded once, which is what happens without it.
+    /// `#[symbolic]`: recorded once, which is the default.
     symbolic: Option<Span>,
     /// `#[evaluated]`: its body runs, and is launched, once for each iteration; both arms of an `if` run.
     evaluated: Option<Span>,
-    /// `#[compress]`: lanes that are done exit the launches.
+    /// `#[compress]`: finished lanes are removed from the launches.
     compress: Option<Span>,
     /// `#[max_iterations(n)]`: more iterations are an error.
     max_iterations: Option<LitInt>,
@@ -32,35 +32,35 @@ pub(crate) struct Mode {
     pub(crate) unroll: Unroll,
 }
 
-/// How many iterations of a `for` may be traced one by one without a warning.
+/// The number of iterations of a `for` that may be traced one by one without a warning.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unroll {
-    /// As many as seem meant.
+    /// The default limit.
     #[default]
     Unsaid,
     /// `#[unroll]`: all.
     Any,
-    /// `#[unroll(n)]`: so many.
+    /// `#[unroll(n)]`: up to `n`.
     UpTo(u32),
 }
 
 impl Mode {
-    /// The first token that asks for something.
+    /// Returns the first token of a directive.
     pub(crate) fn span(&self) -> Option<Span> {
         self.symbolic.or(self.evaluated).or(self.compress).or(self.bound().map(LitInt::span))
     }
 
-    /// How many iterations there may be, if that is said.
+    /// Returns the maximum number of iterations, if set.
     pub(crate) fn bound(&self) -> Option<&LitInt> {
         self.max_iterations.as_ref()
     }
 
-    /// Whether iterations or arms are run, rather than recorded.
+    /// Returns whether iterations or arms run, rather than being recorded.
     pub(crate) fn is_evaluated(&self) -> bool {
         self.evaluated.is_some()
     }
 
-    /// The mode of a statement, or else of the expression in it.
+    /// Returns the mode of a statement, or else of the expression in it.
     pub(crate) fn or(self, other: Mode) -> Mode {
         if self.span().is_some() || self.unroll != Unroll::Unsaid { self } else { other }
     }
@@ -77,7 +77,7 @@ impl Mode {
         evaluated.into_iter().chain(compress).chain(bound).collect()
     }
 
-    /// The call that sets up the guard of a branch.
+    /// Returns the call that sets up the guard of a branch.
     pub(crate) fn of_branch(&self, guard: &Ident, sink: &Sink) -> TokenStream {
         let bound = self.max_iterations.as_ref().map(|bound| (bound.span(), "max_iterations"));
         if let Some((span, name)) = self.compress.map(|span| (span, "compress")).or(bound) {
@@ -90,7 +90,7 @@ impl Mode {
         evaluated.unwrap_or_default()
     }
 
-    /// Refuses what cannot be meant together.
+    /// Rejects contradicting directives.
     fn check(&self, is_host: bool, sink: &Sink) {
         if let (true, Some(span)) = (is_host, self.span()) {
             sink.error(
@@ -109,7 +109,7 @@ impl Mode {
     }
 }
 
-/// Directives that are planned; until then they must not be taken for something that had an effect.
+/// Planned directives, which are rejected until then.
 const NOT_YET: [&str; 2] = ["untracked", "constexpr"];
 
 /// Takes our attributes from a list and leaves the others, which are Rust's.
@@ -142,7 +142,7 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {
     directives
 }
 
-/// An attribute without arguments, by its place.
+/// Returns the place of an attribute without arguments.
 fn flag(attribute: &Attribute, name: &str, sink: &Sink) -> Option<Span> {
     if attribute.meta.require_path_only().is_err() {
         sink.error(attribute.span(), format!("`#[{name}]` takes no arguments"));
@@ -150,7 +150,7 @@ fn flag(attribute: &Attribute, name: &str, sink: &Sink) -> Option<Span> {
     Some(attribute.path().span())
 }
 
-/// `#[unroll]` or `#[unroll(n)]`.
+/// Parses `#[unroll]` or `#[unroll(n)]`.
 fn unroll(attribute: &Attribute, sink: &Sink) -> Unroll {
     if attribute.meta.require_path_only().is_ok() {
         return Unroll::Any;
@@ -164,12 +164,13 @@ fn unroll(attribute: &Attribute, sink: &Sink) -> Unroll {
     }
 }
 
-/// A helper's name at a token, which may come from another macro than the function: it means the helper there, too.
+/// Returns a helper's name at a token, which may come from another macro than the function: it resolves to the helper
+/// there, too.
 fn standing_at(helper: &Ident, span: Span) -> Ident {
     Ident::new(&helper.to_string(), span.resolved_at(helper.span()))
 }
 
-/// The argument of `#[max_iterations(n)]`.
+/// Parses the argument of `#[max_iterations(n)]`.
 fn bound(attribute: &Attribute, sink: &Sink) -> Option<LitInt> {
     let bound = attribute.parse_args::<LitInt>().ok();
     let bound = bound.filter(|bound| bound.base10_parse::<u32>().is_ok_and(|bound| bound > 0));
@@ -180,7 +181,7 @@ fn bound(attribute: &Attribute, sink: &Sink) -> Option<LitInt> {
     bound
 }
 
-/// Refuses a mode on what is no loop or branch.
+/// Rejects a mode on a statement that is not a loop or branch.
 pub(crate) fn check_place(mode: &Mode, statement: &Stmt, sink: &Sink) {
     let expr = match statement {
         Stmt::Local(local) => local.init.as_ref().map(|init| &*init.expr),
@@ -194,7 +195,7 @@ pub(crate) fn check_place(mode: &Mode, statement: &Stmt, sink: &Sink) {
     }
 }
 
-/// The attributes of an expression that can be a statement.
+/// Returns the attributes of an expression that can be a statement.
 pub(crate) fn attributes_of(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
     match expr {
         Expr::If(node) => Some(&mut node.attrs),

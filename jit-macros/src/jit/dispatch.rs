@@ -1,9 +1,9 @@
 //! `#[jit(dispatch)]` on a trait: its methods can be called on pointers that differ by lane.
 //!
-//! The trait stays as it is, with the bodies of its methods rewritten as any function's, and gets an implementation for
-//! `Ptr<T>` of whatever implements it. There, a method runs the one of each instance between calls of the run-time
-//! support (`jit_core::calls::dispatch`), which is where its documentation is. A method that is marked `#[host]` is
-//! Rust's: it is for an instance itself, which it may change, and a pointer refuses it.
+//! The trait is kept, with the bodies of its methods rewritten like those of any function, and is implemented for
+//! `Ptr<T>` of all types that implement it. There, a method runs the one of each instance between calls of the run-time
+//! support (`jit_core::calls::dispatch`), which is documented there. A method marked `#[host]` remains Rust's: it is
+//! for an instance itself, which it may change, and a pointer rejects it.
 
 use super::{rewrite_function, take_constexpr};
 use crate::freeze;
@@ -51,7 +51,7 @@ pub(super) fn expand(options: &JitOptions, mut item: ItemTrait, sink: &Sink) -> 
     }
 }
 
-/// Takes methods that were refused out of the trait's `dyn` type, which thus causes no further errors.
+/// Removes rejected methods from the trait's `dyn` type, so that they cause no further errors.
 fn keep_dyn(item: &mut ItemTrait) {
     for member in &mut item.items {
         let TraitItem::Fn(TraitItemFn { sig, .. }) = member else { continue };
@@ -62,7 +62,7 @@ fn keep_dyn(item: &mut ItemTrait) {
     }
 }
 
-/// The implementation of the trait for pointers.
+/// Generates the implementation of the trait for pointers.
 fn implementation(krate: &TokenStream, item: &ItemTrait, methods: &[TokenStream]) -> TokenStream {
     let name = &item.ident;
     let (_, arguments, bounds) = item.generics.split_for_impl();
@@ -87,7 +87,7 @@ fn implementation(krate: &TokenStream, item: &ItemTrait, methods: &[TokenStream]
     }
 }
 
-/// Rewrites a method of the trait; gives the one of the pointer.
+/// Rewrites a method of the trait; returns the one of the pointer.
 fn expand_method(
     options: &JitOptions,
     krate: &TokenStream,
@@ -126,14 +126,14 @@ fn expand_method(
     (!is_for_sized).then(|| pointer_method(krate, of, &method.sig))
 }
 
-/// Takes the mark of methods that are Rust's.
+/// Removes the mark of methods that remain Rust's.
 pub(super) fn take_host(attributes: &mut Vec<Attribute>) -> bool {
     let before = attributes.len();
     attributes.retain(|attribute| !matches!(&attribute.meta, Meta::Path(path) if path.is_ident("host")));
     attributes.len() < before
 }
 
-/// A method for instances themselves: the pointer's says so.
+/// Generates a method for instances themselves: the pointer's method reports an error.
 fn host_method(krate: &TokenStream, of: &Ident, signature: &Signature, sink: &Sink) -> Option<TokenStream> {
     let span = signature.ident.span();
     if signature.receiver().is_none_or(|receiver| !receiver.to_token_stream().to_string().starts_with('&')) {
@@ -155,7 +155,7 @@ fn host_method(krate: &TokenStream, of: &Ident, signature: &Signature, sink: &Si
     })
 }
 
-/// Whether a method is only for types whose size is known, which a trait object's is not.
+/// Returns whether a method is only for sized types, which a trait object's is not.
 fn is_for_sized(signature: &Signature) -> bool {
     signature.generics.where_clause.iter().flat_map(|clause| &clause.predicates).any(|predicate| {
         matches!(predicate, WherePredicate::Type(bound)
@@ -164,7 +164,7 @@ fn is_for_sized(signature: &Signature) -> bool {
     })
 }
 
-/// Methods whose calls cannot differ by lane.
+/// Rejects methods whose calls cannot differ by lane.
 fn check(signature: &Signature, sink: &Sink) {
     if let syn::Safety::Unsafe(token) = &signature.safety {
         sink.error(token.span, "a dispatched method cannot be `unsafe`");
@@ -219,7 +219,7 @@ fn check_receiver(receiver: &syn::Receiver, sink: &Sink) {
     }
 }
 
-/// `Self` and `impl Trait` in a type.
+/// Rejects `Self` and `impl Trait` in a type.
 fn refuse_type(ty: &Type, what: &'static str, sink: &Sink) {
     struct Search<'a>(&'static str, &'a Sink);
     impl Visit<'_> for Search<'_> {
@@ -236,11 +236,11 @@ fn refuse_type(ty: &Type, what: &'static str, sink: &Sink) {
     Search(what, sink).visit_type(ty);
 }
 
-/// How an argument is given to each instance.
+/// How an argument is passed to each instance.
 enum Passing {
-    /// Once more, as a clone.
+    /// As a clone.
     Value,
-    /// As it is.
+    /// Unchanged.
     Shared,
     /// As state: each instance begins with the value from before.
     State,
@@ -254,7 +254,7 @@ struct Argument {
     passing: Passing,
 }
 
-/// The method of the pointer.
+/// Generates the method of the pointer.
 fn pointer_method(krate: &TokenStream, of: &Ident, signature: &Signature) -> TokenStream {
     let span = signature.ident.span();
     let mut own = signature.clone();
@@ -307,7 +307,7 @@ fn pointer_method(krate: &TokenStream, of: &Ident, signature: &Signature) -> Tok
     }
 }
 
-/// Gives an argument a name of ours.
+/// Gives an argument a generated name.
 fn argument((position, input): (usize, &mut FnArg)) -> Option<Argument> {
     let FnArg::Typed(typed) = input else { return None };
     let name = format_ident!("__jit_argument{position}", span = typed.pat.span());
@@ -335,7 +335,7 @@ fn without_groups(mut ty: &Type) -> &Type {
     }
 }
 
-/// `dispatch` is on something that is no trait.
+/// Rejects `dispatch` on an item that is not a trait.
 pub(super) fn only_on_traits(options: &JitOptions, span: Span, sink: &Sink) {
     if options.dispatch() {
         sink.error(span, "the `jit` option `dispatch` goes on a trait");

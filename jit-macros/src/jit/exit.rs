@@ -6,10 +6,10 @@
 //!                     exit.give(v);
 //!                     break 'region; }
 //! ```
-//! where `exit` belongs to what the jump exits to (see `jit_core::control::exit`) and `'region` is the innermost arm or
-//! body that may be traced: all lanes that run it exit, so that the rest of it is not recorded. What follows on a
-//! statement that lanes may have left in is recorded under the mask of those that have not: [`Rewriter::block`] makes
-//! it an `if`. A jump with nothing between it and its target that may be traced stays Rust's.
+//! where `exit` belongs to the target of the jump (see `jit_core::control::exit`) and `'region` is the innermost arm or
+//! body that may be traced: all lanes that run it exit, so the rest of it is not recorded. Code after a statement in
+//! which lanes may have exited is recorded under the mask of those that have not: [`Rewriter::block`] makes it an `if`.
+//! A jump remains Rust's if nothing between it and its target may be traced.
 
 use super::rewrite::Rewriter;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use syn::visit_mut::VisitMut;
 use syn::{Expr, Lifetime, Type};
 
-/// What encloses this code, outermost first.
+/// The constructs that enclose this code, outermost first.
 pub(crate) enum Control {
     /// The function, or a closure.
     Function(Frame),
@@ -35,19 +35,19 @@ pub(crate) enum Control {
 /// A function or closure.
 #[derive(Default)]
 pub(crate) struct Frame {
-    /// What it returns, if that can be named.
+    /// Its result type, if that can be named.
     pub(crate) output: Option<Type>,
     pub(crate) exit: Option<usize>,
-    /// Stand for the stages of conditions in it.
+    /// Represent the stages of conditions in it.
     pub(crate) witnesses: Vec<Ident>,
 }
 
-/// What jumps need to know of a loop.
+/// The data of a loop that jumps need.
 pub(crate) struct Loop {
-    /// Which of [`Exits::loops`] it is.
+    /// Its index in [`Exits::loops`].
     id: usize,
     label: Option<Lifetime>,
-    /// A label of ours, for a loop without one.
+    /// A generated label, for a loop without one.
     own: Lifetime,
     own_is_used: bool,
     /// Variables declared before it are older.
@@ -66,21 +66,21 @@ impl Loop {
         })
     }
 
-    /// Its label, the user's or ours, where one is needed.
+    /// Returns its label, the user's or a generated one, if one is needed.
     pub(crate) fn label(&self) -> Option<syn::Label> {
         let name = self.label.clone().or_else(|| self.own_is_used.then(|| self.own.clone()))?;
         Some(syn::Label { colon_token: syn::Token![:](name.span()), name })
     }
 }
 
-/// Why code runs on some lanes only.
+/// The reason why code runs on some lanes only.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Why {
     /// A condition of the program.
     Condition,
-    /// Lanes may have left for one of these reasons.
+    /// Lanes may have exited for one of these reasons.
     Left(Vec<Dependency>),
-    /// The left side of `&&` or `||`: what is left of the statement cannot be skipped.
+    /// The left side of `&&` or `||`: the rest of the statement cannot be skipped.
     Operand,
 }
 
@@ -98,14 +98,14 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// A block of the region's code, labelled if that is needed.
+    /// Creates a block of the region's code, labelled if necessary.
     pub(crate) fn block(&mut self, code: TokenStream, span: Span) -> TokenStream {
         let label = &self.label;
         if std::mem::take(&mut self.label_is_used) { quote_spanned!(span=> #label: { #code }) } else { code }
     }
 }
 
-/// What decides about the stage of an exit.
+/// A dependency of the stage of an exit.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Dependency {
     /// A condition.
@@ -116,7 +116,7 @@ pub(crate) enum Dependency {
     Loop(usize),
 }
 
-/// A list in which each dependency is once: a chain of `if`s has a jump in each arm, with the conditions of those
+/// A list that contains each dependency once: a chain of `if`s has a jump in each arm, with the conditions of those
 /// before it.
 #[derive(Clone, Default)]
 struct Dependencies {
@@ -132,7 +132,7 @@ impl Dependencies {
     }
 }
 
-/// Where a jump goes.
+/// The target of a jump.
 #[derive(Clone)]
 enum Target {
     Function,
@@ -141,12 +141,13 @@ enum Target {
     Continue(Lifetime),
 }
 
-/// What a jump target needs to know of the lanes that have exited for it.
+/// The data of a jump target about the lanes that have exited to it.
 struct Exit {
     name: Ident,
     target: Target,
     output: Option<Type>,
-    /// Its place: the position of what it belongs to in [`Rewriter::controls`], and whether it is inside of that.
+    /// Its place: the position in [`Rewriter::controls`] of the construct that it belongs to, and whether it is inside
+    /// it.
     place: (usize, bool),
     dependencies: Dependencies,
 }
@@ -157,17 +158,17 @@ pub(crate) struct Exits {
     exits: Vec<Exit>,
     /// For each jump that may be traced: its exit, and the position of the innermost region around it.
     sites: Vec<(usize, usize)>,
-    /// For each loop, what decides about its stage.
+    /// For each loop, the dependencies of its stage.
     loops: Vec<Dependencies>,
 }
 
 impl Exits {
-    /// How many jumps were found so far.
+    /// Returns the number of jumps found so far.
     pub(crate) fn mark(&self) -> usize {
         self.sites.len()
     }
 
-    /// Whether an exit is declared around another one.
+    /// Returns whether an exit is declared around another one.
     fn is_outside(&self, other: usize, exit: usize) -> bool {
         self.exits[other].place < self.exits[exit].place
     }
@@ -179,7 +180,7 @@ fn distinct(exits: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Rewriter<'_> {
-    /// The exits of the jumps since a mark that exit what is open now.
+    /// Returns the exits, of jumps since a mark, that exit currently open constructs.
     pub(crate) fn exits_since(&self, mark: usize) -> Vec<usize> {
         let depth = self.controls.len();
         distinct(
@@ -187,7 +188,7 @@ impl Rewriter<'_> {
         )
     }
 
-    /// Those of them that some lanes may have taken, while others continue.
+    /// Returns those exits that some lanes may have taken, while others continue.
     pub(crate) fn partial_exits_since(&self, mark: usize) -> Vec<usize> {
         let depth = self.controls.len();
         let sites = self.exits.sites[mark..]
@@ -196,7 +197,7 @@ impl Rewriter<'_> {
         distinct(sites.map(|site| site.0))
     }
 
-    /// Those of the exits that do not begin a new iteration of the innermost loop, which is open.
+    /// Returns the exits that do not begin a new iteration of the innermost open loop.
     pub(crate) fn but_continue(&self, mut exits: Vec<usize>) -> Vec<usize> {
         let depth = self.controls.len() - 1;
         exits.retain(|&exit| self.exits.exits[exit].place != (depth, true));
@@ -218,7 +219,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Refuses code that nests deeper than the compiler's stack bears; one error of it is enough.
+    /// Rejects code whose nesting would overflow the compiler's stack, with one error.
     pub(crate) fn nests_too_deep(&mut self, span: Span) -> bool {
         let limit = deepest();
         let is_too_deep = self.controls.iter().filter(|control| region_of(control).is_some()).count() >= limit;
@@ -238,7 +239,7 @@ impl Rewriter<'_> {
         Region { guard: guard.clone(), why, label, label_is_used: false, witness: None, mark: self.scopes.mark() }
     }
 
-    /// Why the body of a loop of Rust's runs on some lanes only.
+    /// Returns why the body of a loop of Rust's runs on some lanes only.
     pub(crate) fn exit_reason(&self, node: &Loop) -> Why {
         Why::Left(vec![Dependency::Loop(node.id)])
     }
@@ -248,14 +249,14 @@ impl Rewriter<'_> {
         Lifetime::new(&format!("'{name}"), name.span())
     }
 
-    /// The position of the innermost region, up to the function or closure.
+    /// Returns the position of the innermost region, up to the function or closure.
     fn innermost_region(&self) -> Option<usize> {
         let inner = self.controls.iter().enumerate().rev();
         let mut inner = inner.take_while(|(_, control)| !matches!(control, Control::Function(_)));
         inner.find(|(_, control)| region_of(control).is_some()).map(|(position, _)| position)
     }
 
-    /// The guards of all regions up to the function or closure.
+    /// Returns the guards of all regions up to the function or closure.
     pub(crate) fn guards(&self) -> Vec<Ident> {
         let inner = self.controls.iter().rev().take_while(|control| !matches!(control, Control::Function(_)));
         inner.filter_map(region_of).map(|region| region.guard.clone()).collect()
@@ -296,8 +297,8 @@ impl Rewriter<'_> {
         *expr = self.structured(expr, exit, region, keyword);
     }
 
-    /// Gives a jump that stays Rust's the label of its loop where a divided chain is between: Rust wants one in a
-    /// labelled block.
+    /// Adds the label of its loop to a jump that remains Rust's if a divided chain is in between: Rust requires a label
+    /// in a labelled block.
     fn name_target(&mut self, jump: &mut Expr, target: usize) {
         let is_chain =
             |control: &Control| matches!(control, Control::Block(label, _) if super::chains::is_chain(label));
@@ -312,7 +313,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The position of what a jump exits to.
+    /// Returns the position of a jump's target.
     fn target_of(&self, jump: &Expr, label: Option<&Lifetime>) -> Option<usize> {
         let inner = self.controls.iter().enumerate().rev();
         for (position, control) in inner {
@@ -354,7 +355,7 @@ impl Rewriter<'_> {
         self.expected = None;
     }
 
-    /// The exit of a target, which it gets with the first jump.
+    /// Returns the exit of a target, creating it at the first jump.
     fn exit_of(&mut self, position: usize, jump: &Expr, span: Span) -> usize {
         let next = self.exits.exits.len();
         let name = self.helper("exit", span);
@@ -390,7 +391,7 @@ impl Rewriter<'_> {
         next
     }
 
-    /// Notes a jump, and what decides about its stage.
+    /// Registers a jump, with the dependencies of its stage.
     fn note_site(&mut self, exit: usize, target: usize, is_continue: bool) {
         let mut dependencies = Vec::new();
         for position in target..self.controls.len() {
@@ -416,7 +417,7 @@ impl Rewriter<'_> {
         self.exits.sites.push((exit, region));
     }
 
-    /// The witness of a region's condition.
+    /// Returns the witness of a region's condition.
     fn witness(&mut self, position: usize) -> Ident {
         let span = self.region_mut(position).map_or_else(Span::call_site, |region| region.guard.span());
         let name = self.helper("stage", span);
@@ -477,7 +478,8 @@ impl Rewriter<'_> {
         quote_spanned!(span=> break #label)
     }
 
-    /// Where all lanes have exited through some exits: goes to the end of the region, or to the nearest target.
+    /// Generates the jump for code where all lanes have exited through some exits: to the end of the region, or to the
+    /// nearest target.
     pub(crate) fn exit_all(&mut self, exits: &[usize], span: Span) -> TokenStream {
         let nearest = exits.iter().copied().max_by_key(|&exit| self.exits.exits[exit].place);
         let Some(nearest) = nearest else { return TokenStream::new() };
@@ -494,7 +496,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// How many variables are older than the innermost loop, up to the function or closure.
+    /// Returns the number of variables older than the innermost loop, up to the function or closure.
     pub(crate) fn older_than_loop(&self) -> Option<usize> {
         let inner = self.controls.iter().rev().take_while(|control| !matches!(control, Control::Function(_)));
         let mut loops = inner.filter_map(|control| match control {
@@ -504,7 +506,7 @@ impl Rewriter<'_> {
         loops.next()
     }
 
-    /// The label of the loop whose body is open.
+    /// Returns the label of the loop whose body is open.
     pub(crate) fn innermost_target(&mut self) -> Option<Lifetime> {
         match self.controls.last_mut() {
             Some(Control::Loop(node) | Control::Repeat(_, node)) => Some(node.target()),
@@ -512,12 +514,12 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The names of exits.
+    /// Returns the names of exits.
     pub(crate) fn exit_names(&self, exits: &[usize], span: Span) -> Vec<Ident> {
         exits.iter().map(|&exit| Ident::new(&self.exits.exits[exit].name.to_string(), span)).collect()
     }
 
-    /// A list of exits, as the run-time support takes it.
+    /// Returns a list of exits, in the form that the run-time support takes.
     pub(crate) fn exit_list(&self, exits: &[usize], span: Span) -> TokenStream {
         list(self.exit_names(exits, span).into_iter(), span)
     }
@@ -554,8 +556,8 @@ impl Rewriter<'_> {
         quote_spanned!(span=> let mut #name = #private::exit #(::<_, #ty>)* (#stages);)
     }
 
-    /// A list whose stage alone is wanted. A long one is made of shorter ones: the compiler goes down a list by
-    /// recursion.
+    /// Returns a list of which only the stage is needed. A long one is made of shorter ones, because the compiler
+    /// processes a list by recursion.
     pub(crate) fn stages(&self, names: &[Ident], span: Span) -> TokenStream {
         const SHORT: usize = 16;
         if names.len() <= SHORT {
@@ -570,7 +572,8 @@ impl Rewriter<'_> {
         parts.into_iter().rev().fold(quote_spanned!(span=> ()), |rest, part| quote_spanned!(span=> (#part, #rest)))
     }
 
-    /// Completes a function or closure: declares what its jumps need, and gives the value with which each lane exits.
+    /// Completes a function or closure: declares the exits of its jumps, and generates the value with which each lane
+    /// exits.
     pub(crate) fn finish_frame(&self, frame: &Frame, body: TokenStream, span: Span) -> TokenStream {
         let private = self.private(span);
         let witnesses = frame.witnesses.iter().map(|name| {
@@ -593,7 +596,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Checks in front of an expression in the middle of a statement that lanes do not leave in it.
+    /// Generates a check, before an expression in the middle of a statement, that lanes do not exit in it.
     pub(crate) fn check_goes_on(&self, expr: &mut Expr, exits: &[usize], span: Span) {
         let span = self.at(span);
         let private = self.private(span);
@@ -601,7 +604,7 @@ impl Rewriter<'_> {
         *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::may_continue(&#names);)* #expr }));
     }
 
-    /// A jump out of the right side of `&&` or `||` compiles only if it is Rust's.
+    /// Makes a jump out of the right side of `&&` or `||` compile only if it is Rust's.
     fn jump_from_operand(&self, expr: &mut Expr, guards: &[Ident], keyword: Span) {
         let span = self.at(keyword);
         let private = self.private(span);
@@ -610,8 +613,8 @@ impl Rewriter<'_> {
     }
 }
 
-/// How deep conditions may nest. What is generated is twice as deep as what was written, and the compiler parses it by
-/// recursion.
+/// Returns the maximum nesting of conditions. The generated code is twice as deep as the source, and the compiler
+/// parses it by recursion.
 fn deepest() -> usize {
     const DEEPEST: usize = 256;
     const STACK: usize = 8 << 20;

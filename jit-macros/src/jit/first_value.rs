@@ -1,7 +1,7 @@
-//! Whether code surely gives a variable its first value, as Rust's own analysis of definite assignment says.
+//! Definite assignment: whether code certainly assigns a variable, according to Rust's own analysis.
 //!
-//! The question is asked of programs before the compiler has checked them. An answer is only relied on where Rust
-//! accepts the program as it was written, so code that cannot reach its end counts as giving the value.
+//! The analysis runs on programs that the compiler has not checked yet. Its result is used only if Rust accepts the
+//! program as written, so code that cannot reach its end counts as assigning the variable.
 
 use super::macros;
 use super::scope::pattern_names;
@@ -10,14 +10,14 @@ use proc_macro2::Ident;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, Lifetime, Stmt};
 
-/// Whether a variable, as a whole, is among what an assignment changes.
+/// Returns whether a variable, as a whole, is a target of an assignment.
 pub(crate) fn is_assigned(name: &Ident, assign: &syn::ExprAssign) -> bool {
     let mut targets = Vec::new();
     assignment_targets(&assign.left, &mut targets);
     targets.iter().any(|place| place.base == *name && place.steps.is_empty())
 }
 
-/// Whether a variable has a value wherever a block reaches its end.
+/// Returns whether a variable has a value wherever a block reaches its end.
 pub(crate) fn surely_in(name: &Ident, block: &Block) -> bool {
     for statement in &block.stmts {
         if surely_after(name, statement) {
@@ -30,7 +30,7 @@ pub(crate) fn surely_in(name: &Ident, block: &Block) -> bool {
     false
 }
 
-/// Whether a variable has a value after a statement.
+/// Returns whether a variable has a value after a statement.
 pub(crate) fn surely_after(name: &Ident, statement: &Stmt) -> bool {
     let mut surely = Surely { name, found: false };
     match statement {
@@ -42,7 +42,7 @@ pub(crate) fn surely_after(name: &Ident, statement: &Stmt) -> bool {
     surely.found
 }
 
-/// Whether a statement declares another variable of the same name.
+/// Returns whether a statement declares another variable of the same name.
 fn declares(name: &Ident, statement: &Stmt) -> bool {
     matches!(statement, Stmt::Local(local) if pattern_names(&local.pat).iter().any(|(other, ..)| other == name))
 }
@@ -53,14 +53,15 @@ pub(crate) struct Jumps {
     pub(crate) all: bool,
 }
 
-/// Looks at each `break` out of a loop or, without a loop, out of a labelled block.
+/// Examines each `break` out of a loop or, if it is not a loop, out of a labelled block.
 pub(crate) fn at_jumps(name: &Ident, body: &Block, label: Option<&Lifetime>, is_loop: bool) -> Jumps {
     let mut jumps = AtJumps { name, label, loops: usize::from(!is_loop), has_value: false, any: false, all: true };
     jumps.visit_block(body);
     Jumps { any: jumps.any, all: jumps.all }
 }
 
-/// Whether `break` exits the loop or block with a label, around which so many loops stand here.
+/// Returns whether `break` exits the loop or block with a label; `loops` is the number of loops around it inside that
+/// one.
 pub(crate) fn is_own(node: &syn::ExprBreak, label: Option<&Lifetime>, loops: usize) -> bool {
     match &node.label {
         Some(other) => label == Some(other),
@@ -169,7 +170,7 @@ impl Visit<'_> for Surely<'_> {
 struct AtJumps<'a> {
     name: &'a Ident,
     label: Option<&'a Lifetime>,
-    /// How many loops are around this place; a labelled block counts as one, as `break` needs its label.
+    /// The number of loops around this place; a labelled block counts as one, since `break` needs its label.
     loops: usize,
     has_value: bool,
     any: bool,

@@ -1,8 +1,9 @@
-//! `a[i]` where its value is used, `a[i] = v`, and `a[i] += v` and its like.
+//! `a[i]` as a value, `a[i] = v`, and `a[i] += v` and similar operators.
 //!
-//! What the base is decides (`jit_core::control::index`): Rust indexes containers of the host as ever, arrays are
-//! gathered from and scattered to. A method that by its name changes nothing reads: `a[i].sqrt()`. Where a program
-//! needs the place of an element (`&a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`) the indexing stays Rust's.
+//! The type of the base decides (`jit_core::control::index`): Rust indexes host containers as usual, arrays are
+//! gathered from and scattered to. A method whose name shows that it changes nothing reads the element: `a[i].sqrt()`.
+//! If a program needs the place of an element (`&a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`), the indexing remains
+//! Rust's.
 
 use super::operators::{operand, reference_to};
 use super::place::{Place, is_place};
@@ -34,7 +35,7 @@ pub(crate) fn read(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     *expr = Expr::Verbatim(quote_spanned!(span=> #private::element(&#place)));
 }
 
-/// Rewrites an element that is read where it is; `None` if Rust indexes it.
+/// Rewrites an element that is read in place; `None` if Rust indexes it.
 pub(crate) fn peek(rewriter: &mut Rewriter<'_>, expr: &Expr) -> Option<TokenStream> {
     let Expr::Index(node) = unparenthesised(expr) else { return None };
     if is_native(rewriter, node) {
@@ -66,7 +67,8 @@ pub(crate) fn peek(rewriter: &mut Rewriter<'_>, expr: &Expr) -> Option<TokenStre
     })
 }
 
-/// Rewrites the element that a method is called on which only reads it; `false` if it is none, or Rust indexes it.
+/// Rewrites an element that is the receiver of a read-only method; `false` if the receiver is no element, or Rust
+/// indexes it.
 pub(crate) fn read_by_method(rewriter: &mut Rewriter<'_>, call: &mut ExprMethodCall) -> bool {
     let element = if reads_only(&call.method) { peek(rewriter, &call.receiver) } else { None };
     let Some(element) = element else { return false };
@@ -75,7 +77,7 @@ pub(crate) fn read_by_method(rewriter: &mut Rewriter<'_>, call: &mut ExprMethodC
     true
 }
 
-/// The name of an operation that ends an assignment.
+/// Returns the name of the operation that completes an assignment.
 fn finishing(op: &BinOp) -> &'static str {
     match op {
         BinOp::AddAssign(_) => "add",
@@ -117,14 +119,14 @@ pub(crate) fn assign(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> bool {
     true
 }
 
-/// Whether the value is a place that is mentioned by the target, too: `row[i] = i` moves nothing.
+/// Returns whether the value is a place that the target mentions, too: `row[i] = i` moves nothing.
 fn is_mentioned(value: &Expr, target: &ExprIndex) -> bool {
     let mut names = Vec::new();
     identifiers(target.index.to_token_stream(), &mut names);
     is_place(value) && Place::of(value).is_some_and(|place| names.contains(&place.base))
 }
 
-/// What is evaluated before an assignment, into a helper, so that nothing is borrowed while it is.
+/// Collects expressions that are evaluated into helpers before an assignment, so that nothing is borrowed meanwhile.
 struct Order {
     value_first: bool,
     index_first: bool,
@@ -204,7 +206,7 @@ impl Assigned<'_, '_> {
     }
 }
 
-/// Whether Rust indexes, as far as the syntax shows.
+/// Returns whether the syntax shows that Rust indexes.
 fn is_native(rewriter: &Rewriter<'_>, node: &ExprIndex) -> bool {
     let never_traced = matches!(
         unparenthesised(&node.index),
@@ -213,7 +215,7 @@ fn is_native(rewriter: &Rewriter<'_>, node: &ExprIndex) -> bool {
     never_traced || matches!(unparenthesised(&node.expr), Expr::Array(_)) || rewriter.is_host(&node.expr)
 }
 
-/// Whether a pattern binds a value by nothing but a name, so that its source is used by value.
+/// Returns whether a pattern binds a value by a name only, so that its source is used by value.
 pub(crate) fn binds_by_value(pattern: &Pat) -> bool {
     match pattern {
         Pat::Ident(name) => name.by_ref.is_none() && name.subpat.is_none(),
@@ -222,7 +224,7 @@ pub(crate) fn binds_by_value(pattern: &Pat) -> bool {
     }
 }
 
-/// A place that is found without computing anything.
+/// Returns whether a place is found without computing anything.
 pub(crate) fn is_pure_place(expr: &Expr) -> bool {
     match unparenthesised(expr) {
         Expr::Path(_) => true,
@@ -233,7 +235,7 @@ pub(crate) fn is_pure_place(expr: &Expr) -> bool {
     }
 }
 
-/// Whether evaluating an expression borrows and changes nothing.
+/// Returns whether evaluating an expression borrows and changes nothing.
 fn is_simple(expr: &Expr) -> bool {
     match unparenthesised(expr) {
         Expr::Lit(_) | Expr::Path(_) => true,
@@ -246,7 +248,7 @@ fn is_simple(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression calls something whose effects could be seen, so that the order of evaluation matters.
+/// Returns whether an expression calls a function with visible effects, so that the order of evaluation matters.
 fn has_calls(expr: &Expr) -> bool {
     struct Calls(bool);
     impl Visit<'_> for Calls {

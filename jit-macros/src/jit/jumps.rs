@@ -1,4 +1,4 @@
-//! Finds jumps before their code is rewritten: whether a loop must be prepared for lanes that exit it.
+//! Finds jumps before their code is rewritten, to decide whether a loop must be prepared for lanes that exit it.
 
 use super::branch::has_pattern;
 use super::range;
@@ -12,36 +12,36 @@ use syn::{Block, Expr, Lifetime, Pat, Stmt};
 /// The jumps in a piece of code.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Jumps {
-    /// There is one.
+    /// Whether there is any jump.
     pub(crate) any: bool,
-    /// One leaves the code, other than by `continue` of a loop whose body the code is.
+    /// Whether a jump exits the code, other than by `continue` of a loop whose body the code is.
     pub(crate) outward: bool,
-    /// One is under a condition that may be traced.
+    /// Whether a jump is under a condition that may be traced.
     pub(crate) masked: bool,
 }
 
 impl Jumps {
-    /// Whether lanes may exit at different times.
+    /// Returns whether lanes may exit at different times.
     pub(crate) fn split_lanes(self) -> bool {
         self.outward && self.masked
     }
 }
 
-/// The jumps in a loop's body.
+/// Finds the jumps in a loop's body.
 pub(crate) fn of_body(body: &Block, label: Option<&Lifetime>, scopes: &Scopes) -> Jumps {
     let mut finder = Finder::new(body.to_token_stream(), label, scopes);
     finder.visit_block(body);
     finder.jumps
 }
 
-/// The jumps in an expression.
+/// Finds the jumps in an expression.
 pub(crate) fn of_expr(expr: &Expr, scopes: &Scopes) -> Jumps {
     let mut finder = Finder::new(expr.to_token_stream(), None, scopes);
     finder.visit_expr(expr);
     finder.jumps
 }
 
-/// Whether a statement contains a jump.
+/// Returns whether a statement contains a jump.
 pub(crate) fn in_statement(statement: &Stmt, scopes: &Scopes) -> bool {
     let mut finder = Finder::new(statement.to_token_stream(), None, scopes);
     finder.visit_stmt(statement);
@@ -50,15 +50,15 @@ pub(crate) fn in_statement(statement: &Stmt, scopes: &Scopes) -> bool {
 
 struct Finder<'a> {
     scopes: &'a Scopes,
-    /// Names that the code binds, of which nothing is known yet.
+    /// Names that the code binds, whose types are unknown so far.
     bound: HashSet<Ident>,
     /// The label of the loop whose body the code is.
     own: Option<&'a Lifetime>,
     /// Labels of the loops and blocks in the code around this place.
     inner: Vec<Option<Lifetime>>,
-    /// How many of them are loops.
+    /// The number of loops among them.
     loops: usize,
-    /// How many conditions around it may be traced.
+    /// The number of conditions around it that may be traced.
     conditions: usize,
     jumps: Jumps,
 }

@@ -1,8 +1,8 @@
 //! `&&` and `||`.
 //!
-//! The right side is evaluated only where the left one leaves it open. On the host that is Rust's short circuit. On
-//! masks, a right side that is plain arithmetic is evaluated on all lanes, as it can do no harm; any other is recorded
-//! under the left side as a branch, so that `i < n && xs.gather(&i) > 0.0` reads nothing out of range.
+//! The right side is evaluated only if the left one does not decide the result. On the host that is Rust's short
+//! circuit. On masks, a right side of plain arithmetic is evaluated on all lanes, since it has no effects. Any other is
+//! recorded under the left side as a branch, so that `i < n && xs.gather(&i) > 0.0` reads nothing out of range.
 
 use super::branch::Guarded;
 use super::exit::{Control, Why};
@@ -74,13 +74,13 @@ fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span
     Expr::Verbatim(under_guard(rewriter, &guard, state, &open, &lifted, constant, span))
 }
 
-/// A call that is where the operand does that is blamed if it is no logical value.
+/// Generates a call at the operand's place, so that the compiler reports a wrong operand type there.
 fn logical(rewriter: &Rewriter<'_>, method: &str, arguments: &TokenStream, span: Span) -> TokenStream {
     let (private, method) = (rewriter.private(span), Ident::new(method, span));
     quote_spanned!(span=> #private::Logical::#method(#arguments))
 }
 
-/// The value of a condition that is evaluated under a guard, and a constant where the guard does not hold.
+/// Generates the value of a condition that is evaluated under a guard, and a constant where the guard does not hold.
 pub(crate) fn under_guard(
     rewriter: &mut Rewriter<'_>,
     guard: &Ident,
@@ -109,7 +109,7 @@ pub(crate) fn under_guard(
     })
 }
 
-/// Whether evaluating an expression where it is not needed neither costs much nor does harm.
+/// Returns whether evaluating an expression unnecessarily is cheap and has no effects.
 pub(crate) fn is_plain(expr: &Expr) -> bool {
     struct Plain(bool);
     impl Visit<'_> for Plain {

@@ -1,5 +1,5 @@
-//! Macros inside of a traced function: the arguments of Rust's own are expressions and are rewritten, all others are
-//! left.
+//! Macros inside a traced function: the arguments of Rust's own are expressions and are rewritten; all other macros are
+//! left unchanged.
 
 use crate::ungroup::Ungroup;
 use proc_macro2::TokenStream;
@@ -37,12 +37,12 @@ fn name(call: &Macro) -> Option<String> {
     call.path.segments.last().map(|segment| segment.ident.to_string())
 }
 
-/// Whether a call of the macro never returns.
+/// Returns whether a call of the macro never returns.
 pub(crate) fn diverges(call: &Macro) -> bool {
     name(call).is_some_and(|name| DIVERGING.contains(&name.as_str()))
 }
 
-/// The arguments of a macro that takes expressions; `None` for other macros.
+/// Returns the arguments of a macro that takes expressions; `None` for other macros.
 pub(crate) fn arguments(call: &Macro) -> Option<Vec<Expr>> {
     let name = name(call)?;
     if name == "vec" {
@@ -63,7 +63,7 @@ pub(crate) fn arguments(call: &Macro) -> Option<Vec<Expr>> {
     Some(list)
 }
 
-/// Writes the arguments back; `rewritten` are those that [`arguments`] gave.
+/// Writes the arguments back; `rewritten` are those that [`arguments`] returned.
 pub(crate) fn replace_arguments(call: &mut Macro, rewritten: &[Expr]) {
     let is_repeat = name(call).is_some_and(|name| name == "vec") && has_semicolon(&call.tokens);
     let arguments: Vec<TokenStream> = rewritten.iter().map(ToTokens::to_token_stream).collect();

@@ -1,15 +1,15 @@
 //! `match` on numbers and truth values.
 //!
-//! A `match` whose patterns are literals, ranges, constants and names, and whose last arm takes everything, is a chain
-//! of `if`s. A condition of the chain asks what is matched, as `index` does: for a host value it is Rust's own test of
-//! the pattern, for an array a comparison for each literal.
+//! A `match` whose patterns are literals, ranges, constants and names, and whose last arm takes everything, becomes a
+//! chain of `if`s. Method lookup on the matched value decides each condition, as in `index`: for a host value it is
+//! Rust's own test of the pattern, for an array a comparison for each literal.
 //!
 //! ```text
 //! match x { 1 | 5..=9 => A, n if g(n) => B, n => C }
 //!    →   if test(x; 1 | 5..=9) { A } else if g(x) { let n = x; B } else { let n = x; C }
 //! ```
-//! So is a `match` that tests by guards alone. What it binds moves on the host; of an array each arm has a clone. A
-//! tuple of such values, written as one, is matched part by part (`tuples`). A `match` with any other pattern is
+//! The same holds for a `match` that tests only by guards. Bindings move on the host; for an array each arm has a
+//! clone. A tuple expression of such values is matched part by part (`tuples`). A `match` with any other pattern is
 //! Rust's, unless it is marked `#[traced]` (`variants`).
 
 use super::branch::{self, Want};
@@ -23,17 +23,17 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Arm, Block, Expr, ExprIf, ExprMatch, Lit, Pat, RangeLimits, Stmt};
 
-/// What a `match` can become.
+/// The possible translations of a `match`.
 pub(crate) enum Shape {
     /// A chain of `if`s.
     Chain,
-    /// Rust's, which needs a host value because nothing takes what is left.
+    /// Rust's; it needs a host value because no arm takes the remaining cases.
     WithoutEnd,
     /// Rust's.
     Other,
 }
 
-/// Rewrites a `match`. `tail` says that its value is the function's.
+/// Rewrites a `match`. `tail` is set if its value is that of the function.
 pub(crate) fn rewrite(
     rewriter: &mut Rewriter<'_>,
     mut node: ExprMatch,
@@ -75,21 +75,21 @@ pub(crate) fn rewrite(
     }
 }
 
-/// Lets only a host value be matched by arms that leave cases out.
+/// Requires a host value for arms that are not exhaustive.
 pub(crate) fn exhausted(rewriter: &mut Rewriter<'_>, value: &mut Expr) {
     let span = rewriter.at(value.span());
     let private = rewriter.private(span);
     ask(rewriter, value, &quote_spanned!(span=> #private::Exhausted::exhausted));
 }
 
-/// Lets only a host value be tested by a pattern.
+/// Requires a host value for a test by a pattern.
 pub(crate) fn decide(rewriter: &mut Rewriter<'_>, value: &mut Expr) {
     let span = rewriter.at(value.span());
     let private = rewriter.private(span);
     ask(rewriter, value, &quote_spanned!(span=> #private::KnownValue::known));
 }
 
-/// Asks what is matched for what Rust can match; the function is one that only values of the host have.
+/// Converts the matched value to one that Rust can match, by a function that only host values have.
 fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, known: &TokenStream) {
     let span = rewriter.at(value.span());
     let private = rewriter.private(span);
@@ -98,13 +98,14 @@ fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, known: &TokenStream) {
     *value = Expr::Verbatim(quote_spanned!(span=> *#known(#private::probe(#borrowed).__jit_known())));
 }
 
-/// Whether a `match` becomes a chain of `if`s that may be traced.
+/// Returns whether a `match` becomes a chain of `if`s that may be traced.
 pub(crate) fn is_chain(node: &ExprMatch, is_of_host: impl Fn(&Expr) -> bool) -> bool {
     let is_chain = super::variants::is_marked(&node.attrs) || matches!(shape(node, false), Shape::Chain);
     is_chain && !is_host(node, is_of_host)
 }
 
-/// Whether a `match` is known to be the host's: because what is matched is, and if guards alone choose, they, too.
+/// Returns whether a `match` is known to be the host's: if the matched value is, and, if only guards choose, they are,
+/// too.
 fn is_host(node: &ExprMatch, is_of_host: impl Fn(&Expr) -> bool) -> bool {
     let is_host_guard = |arm: &Arm| {
         let matched = node.expr.to_token_stream();
@@ -131,14 +132,14 @@ fn shape(node: &ExprMatch, forced: bool) -> Shape {
     if ends || takes_both_truth_values(node) { Shape::Chain } else { Shape::WithoutEnd }
 }
 
-/// Whether all patterns take everything, so that guards alone choose.
+/// Returns whether all patterns take everything, so that only guards choose.
 fn is_by_guards(arms: &[Arm]) -> bool {
     arms.iter().any(|arm| guard(arm).is_some())
         && arms.iter().all(|arm| is_irrefutable(pattern(arm)) || tuples::is_irrefutable(pattern(arm)))
 }
 
-/// Whether what is matched is a number, as a literal is its pattern or a guard compares it: it may be had more than
-/// once.
+/// Returns whether the matched value is a number, because a pattern is a literal or a guard compares it: then it may be
+/// duplicated.
 fn is_of_numbers(arms: &[Arm]) -> bool {
     let compares = |arm: &Arm| match (guard(arm), binding(pattern(arm))) {
         (Some(guard), Some(name)) => is_compared(guard, &name.ident),
@@ -147,7 +148,7 @@ fn is_of_numbers(arms: &[Arm]) -> bool {
     arms.iter().any(|arm| tests_literal(pattern(arm)) || compares(arm))
 }
 
-/// Whether a comparison has a variable, or arithmetic on it, on one of its sides.
+/// Returns whether a comparison has a variable, or arithmetic on it, on one of its sides.
 fn is_compared(condition: &Expr, name: &Ident) -> bool {
     match unparenthesised(condition) {
         Expr::Binary(binary) if is_comparison(&binary.op) => {
@@ -190,7 +191,7 @@ pub(crate) fn has_let(guard: &Expr) -> bool {
     }
 }
 
-/// Whether a pattern consists of literals of numbers and truth values, ranges, constants and names.
+/// Returns whether a pattern consists of literals of numbers and truth values, ranges, constants and names.
 pub(crate) fn is_plain(pattern: &Pat) -> bool {
     match pattern {
         Pat::Wild(_) => true,
@@ -208,7 +209,7 @@ pub(crate) fn is_plain(pattern: &Pat) -> bool {
     }
 }
 
-/// Names that begin as those of variables do; another could be a constant or a variant.
+/// Returns whether a name begins like that of a variable; another could be a constant or a variant.
 pub(crate) fn is_variable(name: &Ident) -> bool {
     name.to_string().starts_with(|first: char| first.is_lowercase() || first == '_')
 }
@@ -246,7 +247,7 @@ pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
     }
 }
 
-/// `match m { true => …, false => … }` is complete without an arm that takes the rest.
+/// Returns whether it is `match m { true => …, false => … }`, which is exhaustive without a last arm.
 fn takes_both_truth_values(node: &ExprMatch) -> bool {
     let value = |arm: &Arm| match (pattern(arm), guard(arm)) {
         (Pat::Lit(syn::ExprLit { lit: Lit::Bool(literal), .. }), None) => Some(literal.value),
@@ -256,7 +257,7 @@ fn takes_both_truth_values(node: &ExprMatch) -> bool {
     matches!(values[..], [Some(first), Some(second)] if first != second)
 }
 
-/// The variable that a pattern binds to the whole value.
+/// Returns the variable that a pattern binds to the whole value.
 pub(crate) fn binding(pattern: &Pat) -> Option<&syn::PatIdent> {
     match pattern {
         Pat::Ident(name) if !is_constant_name(&name.ident) => Some(name),
@@ -266,7 +267,7 @@ pub(crate) fn binding(pattern: &Pat) -> Option<&syn::PatIdent> {
     }
 }
 
-/// The part of a pattern that tests; `None` if it takes everything.
+/// Returns the part of a pattern that tests; `None` if it takes everything.
 pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
     match pattern {
         Pat::Paren(inner) => tested(&inner.pat),
@@ -276,7 +277,7 @@ pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
     }
 }
 
-/// What is matched: a place of the program, or a helper that holds the value; nothing where no arm reads it.
+/// The matched value: a place of the program, or a helper that holds the value; nothing if no arm reads it.
 struct Matched {
     value: TokenStream,
     /// The pattern that takes a value which is computed first.
@@ -326,14 +327,14 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
 /// A `match` of more arms is divided into groups.
 const LONG: usize = 64;
 
-/// Arms in a group.
+/// The number of arms in a group.
 const GROUP: usize = 32;
 
 type ChainArm = (Option<Expr>, Block, Span);
 
-/// Divides the arms of a long chain into groups, each behind one test of all of its patterns, so that neither the depth
-/// of what is generated nor the number of tests before an arm grows with the number of arms. Arms with guards stay as
-/// they are.
+/// Divides the arms of a long chain into groups, each behind one test of all of its patterns. So neither the nesting of
+/// the generated code nor the number of tests before an arm grows with the number of arms. Arms with guards are not
+/// grouped.
 fn grouped(
     rewriter: &mut Rewriter<'_>,
     chain: Vec<ChainArm>,
@@ -360,7 +361,7 @@ fn grouped(
     result
 }
 
-/// Makes one arm of a group. Its last arm needs no test of its own: one of them is met.
+/// Makes one arm of a group. Its last arm needs no test, since one of them matches.
 fn close_group(
     rewriter: &mut Rewriter<'_>,
     group: &mut Vec<(ChainArm, Pat)>,
@@ -384,7 +385,7 @@ fn close_group(
     result.push((Some(condition), body, span));
 }
 
-/// A pattern that is met where one of several is: a range, if they are the numbers of one.
+/// Returns a pattern for any of several: a range, if they are the numbers of one.
 fn any_of(patterns: Vec<Pat>) -> Pat {
     let number = |pattern: &Pat| match pattern {
         Pat::Lit(syn::ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_parse::<u64>().ok(),
@@ -403,7 +404,7 @@ fn any_of(patterns: Vec<Pat>) -> Pat {
     }
 }
 
-/// Rewrites a chain of `if`s, from the conditions of arms, which the last one has not, their bodies and the places of
+/// Rewrites a chain of `if`s, from the conditions of arms, which the last one lacks, their bodies and the places of
 /// their arrows.
 pub(crate) fn chained(
     rewriter: &mut Rewriter<'_>,
@@ -420,8 +421,8 @@ pub(crate) fn chained(
     }
 }
 
-/// The chain of `if`s itself. The last arm, which has no condition, may be left out where it does nothing, but not
-/// where its value is wanted (`is_whole`).
+/// Generates the chain of `if`s. The last arm, which has no condition, may be omitted if it does nothing, but not if
+/// its value is used (`is_whole`).
 fn nested(arms: Vec<ChainArm>, is_whole: bool) -> Option<Expr> {
     let mut otherwise: Option<Expr> = None;
     let count = arms.len();
@@ -442,7 +443,7 @@ fn nested(arms: Vec<ChainArm>, is_whole: bool) -> Option<Expr> {
     otherwise
 }
 
-/// The body of an arm, after its variable.
+/// Generates the body of an arm, after its variable.
 fn body(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, is_number: bool) -> Block {
     let mut stmts = Vec::new();
     if let Some(name) = binding(pattern(arm)) {
@@ -471,15 +472,15 @@ fn body(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, is_number
     Block { brace_token: syn::token::Brace(arm.body.span()), stmts }
 }
 
-/// What is matched, as an arm binds it. It is found out where the arm is rewritten.
+/// Generates the matched value as an arm binds it. It is resolved when the arm is rewritten.
 fn bound(rewriter: &mut Rewriter<'_>, matched: &TokenStream, span: Span) -> Expr {
     let place = rewriter.helper("bound", span);
     rewriter.bound.insert(place.to_string());
     Expr::Verbatim(quote_spanned!(span=> #place #matched))
 }
 
-/// What an arm binds, if these tokens hold its place: of the host what is matched itself, which moves, of an array a
-/// clone.
+/// Returns the binding of an arm, if these tokens are its placeholder: on the host the matched value itself, which
+/// moves, for an array a clone.
 pub(crate) fn take_bound(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> Option<TokenStream> {
     let mut tokens = tokens.clone().into_iter();
     let Some(TokenTree::Ident(place)) = tokens.next() else { return None };
@@ -501,7 +502,7 @@ pub(crate) fn take_bound(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> O
     }})
 }
 
-/// The condition of an arm; `None` if it takes everything.
+/// Generates the condition of an arm; `None` if it takes everything.
 fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, span: Span) -> Option<Expr> {
     let test = tested(pattern(arm)).map(|pattern| test(rewriter, &pattern, matched, span));
     let guard = guard(arm).map(|guard| match binding(pattern(arm)) {
@@ -518,7 +519,7 @@ fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, span
     }
 }
 
-/// A guard in which the variable of its pattern is what is matched, which is not moved.
+/// Returns a guard in which the variable of its pattern is replaced by the matched value, which is not moved.
 pub(crate) fn replaced(guard: &Expr, name: &Ident, matched: &TokenStream) -> Expr {
     let tokens = replace_name(guard.to_token_stream(), name, matched);
     syn::parse2(tokens).unwrap_or_else(|_| guard.clone())
@@ -546,7 +547,7 @@ fn replace_name(tokens: TokenStream, name: &Ident, matched: &TokenStream) -> Tok
     replaced
 }
 
-/// Rust's test of a pattern, and the comparisons that represent it on arrays.
+/// Generates Rust's test of a pattern, and the comparisons that represent it on arrays.
 pub(crate) fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenStream, source: Span) -> Expr {
     let span = rewriter.at(pattern.span());
     let (kind, host, traced) =
@@ -571,7 +572,7 @@ pub(crate) fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenSt
     Expr::Verbatim(quote_spanned!(span=> #place #matched))
 }
 
-/// The test whose place is held by these tokens: a name of ours, and what is matched.
+/// Returns the test whose placeholder these tokens are: a generated name, and the matched value.
 pub(crate) fn take_test(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> Option<TokenStream> {
     if rewriter.tests.is_empty() {
         return None;

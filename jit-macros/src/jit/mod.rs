@@ -1,8 +1,8 @@
 //! `#[jit]`: parse → check → rewrite.
 //!
-//! The rewritten function is in place of the user's and holds each of the user's expressions once. Regions
-//! are ordinary blocks between calls of the run-time support (`jit_core::control`), so that Rust's own control flow
-//! works where conditions are host values; the *type* of a condition decides which stage it belongs to.
+//! The rewritten function replaces the user's and contains each of the user's expressions once. Regions are ordinary
+//! blocks between calls of the run-time support (`jit_core::control`), so that Rust's own control flow works where
+//! conditions are host values; the *type* of a condition decides its stage.
 
 mod assertion;
 mod block;
@@ -72,7 +72,7 @@ fn ungrouped(mut definition: ItemTrait) -> ItemTrait {
     definition
 }
 
-/// A function that is `#[freeze]`, too, is traced by that attribute, whichever of them comes first.
+/// Expands a function that is `#[freeze]`, too: that attribute traces it, in either order.
 fn under_freeze(options: &TokenStream, item: &TokenStream) -> Option<TokenStream> {
     let mut function = syn::parse2::<ItemFn>(item.clone()).ok()?;
     let position = function.attrs.iter().position(freeze::is_freeze)?;
@@ -113,7 +113,7 @@ fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenS
     block.into_token_stream()
 }
 
-/// Rewrites one function in place. If it is refused, only its signature is kept, so that its name still resolves.
+/// Rewrites one function in place. If it is rejected, only its signature is retained, so that its name still resolves.
 fn rewrite_function(
     options: &JitOptions,
     signature: &mut Signature,
@@ -136,13 +136,13 @@ fn rewrite_function(
         *body = refused_body(signature, as_written);
         attributes.push(syn::parse_quote!(#[allow(unused_variables, unused_mut, clippy::needless_pass_by_value)]));
     } else {
-        // A traced `if` without a value still goes through the variable that its value would have.
+        // A traced `if` without a value still goes through the variable for its value.
         attributes.push(syn::parse_quote!(#[allow(clippy::let_unit_value, clippy::needless_late_init,
             clippy::unnecessary_operation)]));
     }
 }
 
-/// A body that agrees with every return type that can be written without naming its value.
+/// Returns a body that matches every return type that can be written without naming its value.
 fn refused_body(signature: &Signature, original: Block) -> Block {
     if signature.output.to_token_stream().to_string().contains("impl ") {
         return original;

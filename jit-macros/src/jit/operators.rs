@@ -1,8 +1,9 @@
 //! Operators and comparisons.
 //!
-//! Rust's operators take their operands by value. An operand that is a variable or a part of one is therefore cloned
-//! (for an array, a count goes up; for a number, nothing happens), so that it can be used again. The operator itself
-//! stays Rust's, with Rust's inference and Rust's messages. Comparisons become calls, as Rust's own must give a `bool`.
+//! Rust's operators take their operands by value. An operand that is a variable or a part of one is therefore cloned,
+//! so that it can be used again; for an array this increments a count, for a number it does nothing. The operator
+//! itself remains Rust's, with Rust's inference and Rust's messages. Comparisons become calls, since Rust's own must
+//! return a `bool`.
 
 use super::index;
 use super::place::{Place, is_place};
@@ -15,12 +16,12 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{BinOp, Expr, ExprBinary, Lit, Token, UnOp};
 
-/// Whether an operator is `&&` or `||`.
+/// Returns whether an operator is `&&` or `||`.
 pub(crate) fn is_logical(op: &BinOp) -> bool {
     matches!(op, BinOp::And(_) | BinOp::Or(_))
 }
 
-/// An arithmetic operator or a comparison.
+/// Rewrites an arithmetic operator or a comparison.
 pub(crate) fn binary(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     let Expr::Binary(node) = &mut *expr else { return };
     let compares = is_comparison(&node.op);
@@ -35,13 +36,13 @@ pub(crate) fn binary(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     }
 }
 
-/// `a += b` and its like: the left side stays a place.
+/// Rewrites `a += b` and similar operators: the left side remains a place.
 pub(crate) fn assigning(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary) {
     rewriter.operand_in_place(&mut node.left);
     operand(rewriter, &mut node.right);
 }
 
-/// `-a` and `!a`; a dereference is a place.
+/// Rewrites `-a` and `!a`; a dereference is a place.
 pub(crate) fn unary(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     let Expr::Unary(node) = expr else { return };
     match node.op {
@@ -67,25 +68,26 @@ pub(crate) fn operand(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     }
 }
 
-/// `UPPER_CASE` names that are no local variables.
+/// Returns whether it is an `UPPER_CASE` name that is not a local variable.
 fn is_path_to_constant(expr: &Expr) -> bool {
     matches!(unparenthesised(expr), Expr::Path(path) if path.path.segments.len() > 1)
 }
 
-/// A variable that is a `&mut` reference: what it refers to is meant.
+/// Returns whether it is a variable that is a `&mut` reference, which stands for its referent.
 fn is_mut_reference(rewriter: &Rewriter<'_>, expr: &Expr) -> bool {
     let Expr::Path(path) = unparenthesised(expr) else { return false };
     let name = path.path.get_ident();
     name.and_then(|name| rewriter.scopes.find(name)).is_some_and(|(_, binding)| binding.by_mut_ref)
 }
 
-/// Whether a comparison surely is one of host values. Rust then finds the types of the sides from each other.
+/// Returns whether a comparison certainly is one of host values. Rust then infers the types of the sides from each
+/// other.
 fn compares_host_values(rewriter: &Rewriter<'_>, left: &Expr, right: &Expr) -> bool {
     let of_left_type = |expr: &Expr| rewriter.is_host(expr) || has_wanted_type(expr);
     host_only(left) || host_only(right) || (rewriter.is_host(left) && of_left_type(right))
 }
 
-/// Whether an expression has the type that its surroundings want, as `text.parse().unwrap()` has.
+/// Returns whether the context determines the type of an expression, such as `text.parse().unwrap()`.
 fn has_wanted_type(expr: &Expr) -> bool {
     const WRAPPERS: [&str; 4] = ["expect", "unwrap", "unwrap_or", "unwrap_or_default"];
     const SOURCES: [&str; 3] = ["into", "parse", "try_into"];
@@ -106,7 +108,7 @@ fn has_wanted_type(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression surely is a value that no array is compared with.
+/// Returns whether an expression certainly is a value that no array is compared with.
 fn host_only(expr: &Expr) -> bool {
     match unparenthesised(expr) {
         Expr::Lit(literal) => matches!(literal.lit, Lit::Str(_) | Lit::ByteStr(_) | Lit::CStr(_) | Lit::Char(_)),
@@ -144,8 +146,8 @@ fn comparison(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary) -> Expr {
     Expr::Verbatim(quote_spanned!(span=> #private::#function(#left, #right)))
 }
 
-/// The sides of a comparison, borrowed. Where one of them is a `&mut` reference, what it refers to is compared with
-/// what the other one is, or refers to.
+/// Returns the sides of a comparison, borrowed. A side that is a `&mut` reference is dereferenced to match the other
+/// one.
 pub(crate) fn sides(rewriter: &mut Rewriter<'_>, left: &mut Expr, right: &mut Expr) -> (TokenStream, TokenStream) {
     let [is_left, is_right] = [&*left, &*right].map(|side| is_mut_reference(rewriter, side));
     if is_left && !is_right {
@@ -156,7 +158,7 @@ pub(crate) fn sides(rewriter: &mut Rewriter<'_>, left: &mut Expr, right: &mut Ex
     (side(rewriter, left), side(rewriter, right))
 }
 
-/// Makes a reference, where it is seen to be one, what it refers to.
+/// Dereferences an expression that is visibly a reference.
 fn dereference(rewriter: &Rewriter<'_>, expr: &mut Expr) {
     let referent = match unparenthesised(expr) {
         Expr::Reference(reference) => Some((*reference.expr).clone()),
@@ -179,7 +181,7 @@ fn dereferenced(expr: &Expr, span: proc_macro2::Span) -> Expr {
     Expr::Unary(syn::ExprUnary { attrs: Vec::new(), op: star, expr: Box::new(expr.clone()) })
 }
 
-/// One side of a comparison, borrowed.
+/// Returns one side of a comparison, borrowed.
 fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> TokenStream {
     let borrowed = is_mut_reference(rewriter, expr);
     let span = rewriter.at(expr.span());
@@ -191,13 +193,13 @@ fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> TokenStream {
     reference_to(inner, span)
 }
 
-/// `&expr`, with parentheses where they are needed.
+/// Returns `&expr`, with parentheses where they are needed.
 pub(crate) fn reference_to(expr: Expr, span: proc_macro2::Span) -> TokenStream {
     let and_token = Token![&](span);
     syn::ExprReference { attrs: Vec::new(), and_token, mutability: None, expr: Box::new(expr) }.to_token_stream()
 }
 
-/// The names that an expression mentions more than once.
+/// Returns the names that an expression mentions more than once.
 pub(crate) fn repeated_names(expr: &Expr) -> Vec<Ident> {
     let mut names = Vec::new();
     identifiers(expr.to_token_stream(), &mut names);
@@ -205,7 +207,7 @@ pub(crate) fn repeated_names(expr: &Expr) -> Vec<Ident> {
     names.iter().filter(repeated).cloned().collect()
 }
 
-/// In `(a, b) = (b, b)` and in `(a, b) = (b, c)` values are used again after the assignment: they are cloned, but for
+/// In `(a, b) = (b, b)` and in `(a, b) = (b, c)` values are used again after the assignment. They are cloned, except
 /// those that are mentioned once and are assigned themselves, which Rust moves.
 pub(crate) fn clone_repeated(
     rewriter: &mut Rewriter<'_>,

@@ -13,17 +13,17 @@ pub(crate) enum Step {
     Field(String),
 }
 
-/// A local variable and the steps from it to the part that is meant.
+/// A local variable and the steps from it to a part of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) base: Ident,
     pub(crate) steps: Vec<Step>,
-    /// Where the program names it.
+    /// The position in the program.
     pub(crate) span: Span,
 }
 
 impl Place {
-    /// The place that an expression names, up to the first index or call: `a.b[i].c` changes `a.b`.
+    /// Returns the place that an expression names, up to the first index or call: `a.b[i].c` changes `a.b`.
     pub(crate) fn of(expr: &Expr) -> Option<Place> {
         match expr {
             Expr::Path(path) => {
@@ -39,7 +39,7 @@ impl Place {
         }
     }
 
-    /// An index ends what can be named; the steps after it are dropped by [`Place::then`].
+    /// Ends the place at an index; [`Place::then`] drops the steps after it.
     fn stop(mut self) -> Self {
         self.steps.push(Step::Field(String::new()));
         self
@@ -52,29 +52,29 @@ impl Place {
         self
     }
 
-    /// Without the mark of [`Place::stop`].
+    /// Removes the mark of [`Place::stop`].
     pub(crate) fn finish(mut self) -> Self {
         self.steps.retain(|step| *step != Step::Field(String::new()));
         self
     }
 
-    /// The fields on the way, without dereferences.
+    /// Returns the fields on the path, without dereferences.
     fn fields(&self) -> Vec<&String> {
         self.steps.iter().filter_map(|step| if let Step::Field(name) = step { Some(name) } else { None }).collect()
     }
 
-    /// Whether the other place is this one or a part of it.
+    /// Returns whether the other place is this one or a part of it.
     pub(crate) fn covers(&self, other: &Place) -> bool {
         self.base == other.base && other.fields().starts_with(&self.fields())
     }
 
-    /// How the program would write it.
+    /// Returns the place as written in a program.
     pub(crate) fn name(&self) -> String {
         let fields = self.fields().into_iter().map(|field| format!(".{field}"));
         std::iter::once(self.base.to_string()).chain(fields).collect()
     }
 
-    /// The place as an expression whose tokens are at `span`.
+    /// Returns the place as an expression whose tokens are at `span`.
     pub(crate) fn tokens(&self, span: Span) -> TokenStream {
         let mut base = self.base.clone();
         base.set_span(span.resolved_at(base.span()));
@@ -106,7 +106,7 @@ fn member_name(member: &Member) -> String {
     }
 }
 
-/// Whether an expression is a place that an operator would move out of, unless it is `Copy`.
+/// Returns whether an expression is a place that an operator would move out of, unless it is `Copy`.
 pub(crate) fn is_place(expr: &Expr) -> bool {
     match expr {
         Expr::Path(path) => path.path.get_ident().is_some() && path.qself.is_none(),

@@ -8,9 +8,10 @@
 //!                                    let i = r.next();
 //!                                    A } }
 //! ```
-//! with the places that the body changes and the exits that jumps in it take as in a `while`. The type of the bounds
-//! says which loop this is: of host integers it is Rust's, and each iteration is traced by itself, on the lanes that
-//! have not left. What is surely no range of integers, or one of host integers, stays a `for` of Rust's.
+//! with the places that the body changes and the exits that jumps in it take, as in a `while`. The type of the bounds
+//! determines the loop: a range of host integers is Rust's, and each iteration is traced separately, on the lanes that
+//! have not exited. An iterator that certainly is no range of integers, or one of host integers, remains a `for` of
+//! Rust's.
 
 use super::branch::{self, Live, Want};
 use super::deferred;
@@ -25,7 +26,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprForLoop, ExprRange, Stmt};
 
-/// The range in an expression that is one, perhaps reversed and in steps.
+/// Returns the range in an expression that is one, possibly reversed and stepped.
 pub(crate) fn of(expr: &Expr) -> Option<&ExprRange> {
     match expr {
         Expr::Range(range) if range.start.is_some() && range.end.is_some() => Some(range),
@@ -52,7 +53,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, node: ExprForLoop) -> Expr {
     native(rewriter, node, mode.unroll)
 }
 
-/// A `for` that stays Rust's; its body runs once for each iteration while tracing.
+/// Leaves a `for` to Rust; its body runs once for each iteration while tracing.
 fn native(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, unroll: Unroll) -> Expr {
     let host = rewriter.scopes.is_host(&node.expr) && matches!(unparenthesised(&node.expr), Expr::Range(_));
     let source = (*node.expr).clone();
@@ -71,7 +72,7 @@ fn native(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, unroll: Unroll) ->
     expr
 }
 
-/// Counts the iterations of a loop that is unrolled, and what they record.
+/// Generates code that counts the iterations of an unrolled loop, and the nodes that they record.
 fn budget(rewriter: &mut Rewriter<'_>, unroll: Unroll, span: Span) -> Option<(TokenStream, TokenStream)> {
     let accepted = match unroll {
         Unroll::Any => return None,
@@ -84,7 +85,7 @@ fn budget(rewriter: &mut Rewriter<'_>, unroll: Unroll, span: Span) -> Option<(To
     Some((declare, quote_spanned!(span=> #name.begin_iteration();)))
 }
 
-/// A `for` over a range whose bounds may be traced.
+/// Rewrites a `for` over a range whose bounds may be traced.
 fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool, mode: &Mode) -> Expr {
     let span = rewriter.at(node.for_token.span);
     let range = range_expression(rewriter, &mut node.expr, is_symbolic);
@@ -127,7 +128,7 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     Expr::Verbatim(emitted)
 }
 
-/// The body of a `for`. Where lanes may exit at different times, it is for those that have not.
+/// Rewrites the body of a `for`. If lanes may exit at different times, it is for those that have not.
 fn body(rewriter: &mut Rewriter<'_>, mut body: Block, splits: Option<Why>, span: Span) -> TokenStream {
     if let Some(why) = splits {
         let iteration = branch::rewrite_live(rewriter, Live::InLoop(why), body, Want::Nothing, false, span);
@@ -139,7 +140,7 @@ fn body(rewriter: &mut Rewriter<'_>, mut body: Block, splits: Option<Why>, span:
     quote_spanned!(span=> #declare #(#statements)*)
 }
 
-/// Rewrites the range itself; `rev` and `step_by` stay what they are called on.
+/// Rewrites the range itself; `rev` and `step_by` remain method calls on it.
 fn range_expression(rewriter: &mut Rewriter<'_>, expr: &mut Expr, is_symbolic: bool) -> TokenStream {
     match expr {
         Expr::Paren(inner) => range_expression(rewriter, &mut inner.expr, is_symbolic),

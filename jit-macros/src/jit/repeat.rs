@@ -8,13 +8,13 @@
 //!                              A } }
 //! ```
 //! with one `collect` and one `replace` for each place `x` that the condition or the body changes. The type of the
-//! condition says which loop this is. For a `bool` it is Rust's, and only `test` does something. For a mask the first
+//! condition determines the loop. For a `bool` it is Rust's, and only `test` has an effect. For a mask the first
 //! iteration opens a recording and replaces the state by the loop's parameters, condition and body are recorded once,
-//! and the second iteration closes it and replaces the state by the results. In an `#[evaluated]` loop each iteration
-//! is an iteration, of which the state is computed before the next one begins.
+//! and the second iteration closes it and replaces the state by the results. In an `#[evaluated]` loop the iterations
+//! of Rust's loop are those of the lanes, and the state is evaluated before the next one begins.
 //!
 //! Exits that jumps in the body take are state as well. A lane continues while it has not exited and the condition
-//! holds, and a `loop` has no other condition. A host's condition is thus lifted where lanes exit at different times.
+//! holds; a `loop` has no other condition. A host condition is therefore lifted if lanes exit at different times.
 
 use super::branch::traced_only;
 use super::directives::Mode;
@@ -75,7 +75,7 @@ pub(crate) fn splits_lanes(rewriter: &Rewriter<'_>, body: &Block, label: Option<
     !rewriter.host_only && jumps::of_body(body, label.map(|label| &label.name), &rewriter.scopes).split_lanes()
 }
 
-/// Which keyword a loop has.
+/// The keyword of a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     While,
@@ -86,25 +86,25 @@ pub(crate) enum Kind {
 /// A condition, rewritten and borrowed.
 struct Condition {
     value: TokenStream,
-    /// Whether evaluating it on lanes that have exited does no harm.
+    /// Whether evaluating it on lanes that have exited has no effects.
     is_plain: bool,
-    /// What it changes.
+    /// The places that it changes.
     state: Vec<(String, TokenStream, Span)>,
     span: Span,
 }
 
-/// A loop that may be traced, being rewritten.
+/// A loop that is being rewritten and that may be traced.
 pub(crate) struct Repeated<'r, 'a> {
     pub(crate) rewriter: &'r mut Rewriter<'a>,
     kind: Kind,
     span: Span,
     pub(crate) guard: Ident,
-    /// Calls that set in the guard how the loop is run.
+    /// Calls that set the mode of the loop in the guard.
     mode: TokenStream,
     is_evaluated: bool,
     /// Places that the loop changes.
     pub(crate) state: Vec<(String, TokenStream, Span)>,
-    /// Exits that are state of it.
+    /// Exits that are part of its state.
     pub(crate) exits: Vec<usize>,
 }
 
@@ -177,7 +177,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         Expr::Verbatim(self.emit(&TokenStream::new(), &test, &own, &body))
     }
 
-    /// Warns of what surely is not meant in the body.
+    /// Generates warnings about probable mistakes in the body.
     pub(crate) fn warnings(&self, body: &Block) -> TokenStream {
         if self.is_evaluated || self.kind == Kind::Loop {
             return TokenStream::new();
@@ -185,8 +185,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
         warning::of_region(self.rewriter, &self.guard, body)
     }
 
-    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, known after its body
-    /// only.
+    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, which is known
+    /// only after its body.
     pub(crate) fn if_stage_is_known(&self, warnings: TokenStream) -> TokenStream {
         if self.exits.is_empty() { warnings } else { TokenStream::new() }
     }
@@ -202,7 +202,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         }
     }
 
-    /// The whole loop. `open` comes before it, `test` begins each iteration.
+    /// Generates the whole loop. `open` comes before it, `test` begins each iteration.
     pub(crate) fn emit(
         &mut self,
         open: &TokenStream,
@@ -248,7 +248,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         }}
     }
 
-    /// Decides whether to run the body.
+    /// Generates the decision whether to run the body.
     fn test(&mut self, condition: Condition, region: &Region) -> TokenStream {
         let Condition { value, is_plain, state, span } = condition;
         let guard = Ident::new(&self.guard.to_string(), span);
@@ -275,7 +275,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         quote_spanned!(span=> if !#test { break; })
     }
 
-    /// Leaves the loop after its last iteration.
+    /// Generates the exit from the loop after its last iteration.
     fn done(&mut self, own: &Loop) -> TokenStream {
         let span = self.span;
         if self.kind != Kind::Loop {
@@ -300,7 +300,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
     }
 }
 
-/// A `while` whose condition is the host's stays Rust's.
+/// Leaves a `while` with a host condition to Rust.
 fn native(rewriter: &mut Rewriter<'_>, mut node: ExprWhile, mode: &Mode) -> Expr {
     rewriter.scopes.push();
     rewriter.host_condition(&mut node.cond);
@@ -312,7 +312,7 @@ fn native(rewriter: &mut Rewriter<'_>, mut node: ExprWhile, mode: &Mode) -> Expr
     expr
 }
 
-/// Counts the iterations of a loop that is Rust's, if they are bounded; gives what comes before the loop.
+/// Counts the iterations of a loop of Rust's, if they are bounded; returns the code before the loop.
 fn count_iterations(rewriter: &mut Rewriter<'_>, mode: &Mode, body: &mut Block) -> Option<TokenStream> {
     let limit = mode.bound()?;
     let span = rewriter.at(limit.span());

@@ -1,8 +1,7 @@
-//! Walks a function's body and replaces what means more on arrays than Rust lets it mean.
+//! Walks a function's body and rewrites the constructs that have a wider meaning on arrays.
 //!
-//! This file is the state of the walk and what is around a body; the walk itself is in `block`, for statements, and
-//! `visit`, for expressions. What is replaced has a file for each family: `operators`, `logic`, `branch`, `repeat` and
-//! so on.
+//! This file holds the state of the walk and the code around a body. The walk itself is in `block`, for statements, and
+//! `visit`, for expressions. Each family of constructs has a file: `operators`, `logic`, `branch`, `repeat` and so on.
 
 use super::directives::Mode;
 use super::exit::{Control, Exits, Frame};
@@ -23,35 +22,35 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) scopes: Scopes,
     pub(crate) controls: Vec<Control>,
     pub(crate) exits: Exits,
-    /// For each arm of an `if` that is being walked and has another arm after it: the age of what was declared before
-    /// it, and the names that the later arms mention.
+    /// For each open arm of an `if` with another arm after it: the age of the variables declared before it, and the
+    /// names that the later arms mention.
     pub(crate) mentioned_later: Vec<(usize, HashSet<String>)>,
-    /// The type that is wanted of the next value, where the program names it.
+    /// The expected type of the next value, if the program names it.
     pub(crate) expected: Option<Type>,
     /// Set in the value of a jump that may be traced: variables older than this are mentioned in code that is recorded
     /// later.
     pub(crate) given_since: Option<usize>,
-    /// Whether nothing is left to be done of the statement after the next expression.
+    /// Whether nothing of the statement remains after the next expression.
     pub(crate) is_whole_statement: bool,
-    /// Set inside of `#[host]` statements.
+    /// Set inside `#[host]` statements.
     pub(crate) host_only: bool,
-    /// How many variables were cloned, where traced, because code that is recorded later mentions them.
+    /// The number of variables that were cloned, if traced, because code that is recorded later mentions them.
     pub(crate) shared: usize,
-    /// Whether anything asks a value by a method whether it is traced: the traits of these methods must be in scope.
+    /// Whether any value is tested by method lookup for being traced: the traits of these methods must be in scope.
     pub(crate) uses_kinds: bool,
-    /// How many of the variables are parameters of the function.
+    /// The number of variables that are parameters of the function.
     pub(crate) parameters: usize,
-    /// Parameters that are compared in macros which are not rewritten, and where.
+    /// Parameters that are compared in macros which are not rewritten, with their places.
     pub(crate) compared: Vec<(Ident, Span)>,
-    /// Inside of a statement with `#[allow(deprecated)]`.
+    /// Whether it is inside a statement with `#[allow(deprecated)]`.
     pub(crate) is_allowed: bool,
-    /// How the loop or branch of this statement is run.
+    /// The mode of the loop or branch of this statement.
     pub(crate) mode: Mode,
-    /// Tests of patterns, each by the name that holds its place until the condition that it is part of is rewritten.
+    /// Tests of patterns, each by the name of its placeholder until the condition that contains it is rewritten.
     pub(crate) tests: HashMap<String, TokenStream>,
-    /// Code was refused because it nests too deep.
+    /// Whether code was rejected because it nests too deeply.
     pub(crate) is_too_deep: bool,
-    /// Names that hold the places of what arms bind until they are rewritten.
+    /// Placeholder names of bindings of arms until they are rewritten.
     pub(crate) bound: HashSet<String>,
     private: TokenStream,
     pub(crate) home: Span,
@@ -152,7 +151,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// A piece of the program with a label, between two tokens, as a reference that lives for ever.
+    /// Returns a piece of the program with a label, between two tokens, as a `'static` reference.
     pub(crate) fn labelled(&self, label: &LitStr, start: Span, end: Span) -> TokenStream {
         let private = self.private(start);
         let (first, last) = (quote_spanned!(start=> ::core::line!()), quote_spanned!(end=> ::core::line!()));
@@ -162,40 +161,40 @@ impl<'a> Rewriter<'a> {
         }}
     }
 
-    /// The path of the run-time support, standing at a span.
+    /// Returns the path of the run-time support, at a span.
     pub(crate) fn private(&self, span: Span) -> TokenStream {
         let span = span.resolved_at(self.home);
         respan(self.private.clone(), span)
     }
 
-    /// A new name for a helper variable.
+    /// Returns a new name for a helper variable.
     pub(crate) fn helper(&mut self, what: &str, span: Span) -> Ident {
         self.helpers += 1;
         format_ident!("__jit_{}{}", what, self.helpers, span = span.resolved_at(self.home))
     }
 
-    /// A token's span, at which names mean what they mean in the function's own text.
+    /// Returns a token's span with the name resolution of the function's own text.
     pub(crate) fn at(&self, span: Span) -> Span {
         span.resolved_at(self.home)
     }
 
-    /// Whether the statement is marked as the host's.
+    /// Returns whether the statement is marked as the host's.
     pub(crate) fn is_host_only(&self) -> bool {
         self.host_only
     }
 
-    /// Whether a condition or operand surely belongs to the host.
+    /// Returns whether a condition or operand certainly belongs to the host.
     pub(crate) fn is_host(&self, expr: &Expr) -> bool {
         self.host_only || self.scopes.is_host(expr)
     }
 
-    /// How a loop or branch is run, by its own attributes or those of its statement.
+    /// Returns the mode of a loop or branch, by its own attributes or those of its statement.
     pub(crate) fn take_mode(&mut self, own: Mode) -> Mode {
         std::mem::take(&mut self.mode).or(own)
     }
 }
 
-/// The type, if a value can be declared with it.
+/// Returns the type, if a value can be declared with it.
 pub(crate) fn expected_type(ty: &Type) -> Option<Type> {
     let mut names = Vec::new();
     identifiers(ty.to_token_stream(), &mut names);
@@ -203,7 +202,7 @@ pub(crate) fn expected_type(ty: &Type) -> Option<Type> {
     nameable.then(|| ty.clone())
 }
 
-/// The expression inside of parentheses.
+/// Strips parentheses.
 pub(crate) fn unparenthesised(expr: &Expr) -> &Expr {
     match expr {
         Expr::Paren(inner) => unparenthesised(&inner.expr),
@@ -212,7 +211,7 @@ pub(crate) fn unparenthesised(expr: &Expr) -> &Expr {
     }
 }
 
-/// Places that are at the state's first change in a region.
+/// Returns places with the span of the state's first change in a region.
 pub(crate) fn state_tokens(rewriter: &Rewriter<'_>, state: &[Place]) -> Vec<(String, TokenStream, Span)> {
     state
         .iter()
@@ -230,15 +229,15 @@ pub(crate) fn prepend(expr: &mut Expr, statements: &TokenStream) {
     }
 }
 
-/// The names that some code mentions.
+/// Returns the names that some code mentions.
 pub(crate) fn names_in(code: TokenStream) -> HashSet<String> {
     let mut names = Vec::new();
     identifiers(code, &mut names);
     names.into_iter().map(|name| name.to_string()).collect()
 }
 
-/// The names that a block mentions, read off its tree: turning a long chain of arms into tokens at each of them would
-/// take time that grows with its square.
+/// Returns the names that a block mentions, from its syntax tree: converting a long chain of arms to tokens at each of
+/// them would take quadratic time.
 pub(crate) fn names_of(block: &Block) -> HashSet<String> {
     struct Names(HashSet<String>);
     impl Names {

@@ -1,25 +1,25 @@
-//! The local variables that are visible at a point of the function, and which of them surely hold host values.
+//! The local variables that are visible at a point of the function, with those that certainly hold host values.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::{BinOp, Expr, FnArg, Pat, ReceiverKind, Type, UnOp};
 
-/// What is known about a local variable from its declaration.
+/// The properties of a local variable that its declaration shows.
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
     pub(crate) name: Ident,
     /// Declared `mut`.
     pub(crate) mutable: bool,
-    /// Surely a `&mut` reference.
+    /// Certainly a `&mut` reference.
     pub(crate) by_mut_ref: bool,
-    /// May hold a reference through which something else changes.
+    /// May hold a reference through which another place changes.
     pub(crate) lent: bool,
-    /// Surely a value of the host, which is decided while tracing.
+    /// Certainly a host value, which is decided while tracing.
     pub(crate) host: bool,
-    /// Declared by a `let` without a value, and not given one yet.
+    /// Declared by a `let` without a value, and not assigned yet.
     pub(crate) deferred: bool,
     /// The type that the `let` without a value names.
     pub(crate) ty: Option<Type>,
-    /// What gives the variables of a `let` without a value, and those that replace them in regions, one type.
+    /// The tie that gives the variables of a `let` without a value, and those that replace them in regions, one type.
     pub(crate) tie: Option<Ident>,
 }
 
@@ -55,12 +55,12 @@ impl Scopes {
         self.bindings.truncate(start);
     }
 
-    /// Number of bindings, which tells later whether one of them is older.
+    /// Returns the number of bindings, which later shows whether one of them is older.
     pub(crate) fn mark(&self) -> usize {
         self.bindings.len()
     }
 
-    /// The variable that a name means here, and its age.
+    /// Returns the variable that a name refers to here, and its age.
     pub(crate) fn find(&self, name: &Ident) -> Option<(usize, &Binding)> {
         self.bindings.iter().enumerate().rev().find(|(_, binding)| binding.name == *name)
     }
@@ -69,32 +69,32 @@ impl Scopes {
         self.bindings.iter_mut().rev().find(|binding| binding.name == *name)
     }
 
-    /// Notes that a variable has a value from here on.
+    /// Marks a variable as assigned from here on.
     pub(crate) fn initialise(&mut self, name: &Ident) {
         if let Some(binding) = self.find_mut(name) {
             binding.deferred = false;
         }
     }
 
-    /// Names the tie of a variable.
+    /// Sets the tie of a variable.
     pub(crate) fn tie(&mut self, name: &Ident, tie: &Ident) {
         if let Some(binding) = self.find_mut(name) {
             binding.tie = Some(tie.clone());
         }
     }
 
-    /// The variables that have no value yet, by their ages.
+    /// Returns the variables that have no value yet, by their ages.
     pub(crate) fn deferred(&self) -> Vec<(usize, Ident)> {
         let deferred = self.bindings.iter().enumerate().filter(|(_, binding)| binding.deferred);
         deferred.map(|(age, binding)| (age, binding.name.clone())).collect()
     }
 
-    /// Lets variables have no value, as before an arm.
+    /// Marks variables as unassigned again, as before an arm.
     pub(crate) fn defer_again(&mut self, deferred: &[(usize, Ident)]) {
         deferred.iter().for_each(|(age, _)| self.set_deferred(*age, true));
     }
 
-    /// Notes whether a variable still has no value.
+    /// Sets whether a variable still has no value.
     pub(crate) fn set_deferred(&mut self, age: usize, is_deferred: bool) {
         self.bindings[age].deferred = is_deferred;
     }
@@ -145,8 +145,8 @@ impl Scopes {
         }
     }
 
-    /// Declares the variables of a pattern whose value comes from an expression that surely lends by `&mut`, as
-    /// `xs.iter_mut()` does.
+    /// Declares the variables of a pattern whose value comes from an expression that certainly lends by `&mut`, such as
+    /// `xs.iter_mut()`.
     pub(crate) fn declare_lent(&mut self, pattern: &Pat, source: &Expr, host: bool) {
         let before = self.bindings.len();
         self.declare(pattern, None, host, false);
@@ -164,14 +164,14 @@ impl Scopes {
         }
     }
 
-    /// Marks the variables of a `let` whose value may be a reference that changes something else.
+    /// Marks the variables of a `let` whose value may be a reference that changes another place.
     pub(crate) fn lend(&mut self, from: usize) {
         for binding in &mut self.bindings[from..] {
             binding.lent = true;
         }
     }
 
-    /// Number of bindings outside of the innermost scope.
+    /// Returns the number of bindings outside the innermost scope.
     pub(crate) fn start(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
     }
@@ -183,7 +183,7 @@ impl Scopes {
         }
     }
 
-    /// Whether an expression surely is a host value. `false` means that it may be either.
+    /// Returns whether an expression certainly is a host value. `false` means that it may be either.
     pub(crate) fn is_host(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Lit(_) => true,
@@ -214,7 +214,7 @@ impl Scopes {
     }
 }
 
-/// Whether an expression gives `&mut` references: by its form, or by the name of a method in its chain.
+/// Returns whether an expression yields `&mut` references: by its form, or by the name of a method in its chain.
 fn lends_mutably(expr: &Expr) -> bool {
     match expr {
         Expr::Reference(reference) => reference.mutability.is_some(),
@@ -225,7 +225,7 @@ fn lends_mutably(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is a call that was given something by `&mut`, and so may return such a reference.
+/// Returns whether an expression is a call with a `&mut` argument, which may therefore return such a reference.
 pub(crate) fn may_lend_mutably(expr: &Expr) -> bool {
     let is_given = |arguments: &syn::punctuated::Punctuated<Expr, syn::Token![,]>| {
         arguments.iter().any(|argument| matches!(argument, Expr::Reference(given) if given.mutability.is_some()))
@@ -239,7 +239,7 @@ pub(crate) fn may_lend_mutably(expr: &Expr) -> bool {
     }
 }
 
-/// The variable of a pattern that is nothing but one, bound by value and not `mut`.
+/// Returns the variable of a pattern that consists of one variable, bound by value and not `mut`.
 pub(crate) fn plain_name(pattern: &mut Pat) -> Option<&mut syn::PatIdent> {
     match pattern {
         Pat::Ident(name) if name.by_ref.is_none() && name.mutability.is_none() && name.subpat.is_none() => Some(name),
@@ -248,7 +248,7 @@ pub(crate) fn plain_name(pattern: &mut Pat) -> Option<&mut syn::PatIdent> {
     }
 }
 
-/// Methods whose result is a host value, whatever they are called on.
+/// Methods whose result is a host value, whatever the receiver.
 const HOST_RESULTS: [&str; 9] = [
     "is_some",
     "is_none",
@@ -266,7 +266,7 @@ pub(crate) fn is_constant_name(name: &Ident) -> bool {
     name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// Whether a type is made of Rust's own host types only.
+/// Returns whether a type is made only of Rust's own host types.
 pub(crate) fn is_host_type(ty: &Type) -> bool {
     match ty {
         Type::Path(path) if path.qself.is_none() => {
@@ -291,7 +291,7 @@ pub(crate) fn is_host_type(ty: &Type) -> bool {
     }
 }
 
-/// Whether values of a type move: it has an owner in it.
+/// Returns whether values of a type move: it has an owner in it.
 pub(crate) fn has_owner(ty: &Type) -> bool {
     let mut names = Vec::new();
     identifiers(quote::ToTokens::to_token_stream(ty), &mut names);
@@ -299,19 +299,19 @@ pub(crate) fn has_owner(ty: &Type) -> bool {
     !matches!(ungrouped(ty), Type::Reference(_)) && names.iter().any(is_owner)
 }
 
-/// Whether no array has elements of a type that something is cast to.
+/// Returns whether the target type of a cast is no element type of arrays.
 fn is_never_traced(ty: &Type) -> bool {
     let Type::Path(path) = ungrouped(ty) else { return true };
     let host_only = ["char", "usize", "isize", "u128", "i128"];
     path.path.get_ident().is_some_and(|name| host_only.contains(&name.to_string().as_str()))
 }
 
-/// Whether a type is `char`.
+/// Returns whether a type is `char`.
 pub(crate) fn is_char(ty: &Type) -> bool {
     matches!(ungrouped(ty), Type::Path(path) if path.path.is_ident("char"))
 }
 
-/// A type without the parentheses, and without the invisible groups that a macro's arguments come in.
+/// Strips the parentheses of a type, and the invisible groups around a macro's arguments.
 pub(crate) fn ungrouped(ty: &Type) -> &Type {
     match ty {
         Type::Paren(inner) => ungrouped(&inner.elem),
@@ -335,7 +335,7 @@ fn is_mut_reference(ty: &Type) -> bool {
     }
 }
 
-/// The names that a pattern binds, whether each is `mut`, and whether it is `ref mut`.
+/// Returns the names that a pattern binds, with whether each is `mut`, and whether it is `ref mut`.
 pub(crate) fn pattern_names(pattern: &Pat) -> Vec<(Ident, bool, bool)> {
     struct Names(Vec<(Ident, bool, bool)>);
     impl syn::visit::Visit<'_> for Names {
@@ -354,7 +354,7 @@ pub(crate) fn pattern_names(pattern: &Pat) -> Vec<(Ident, bool, bool)> {
     names.0
 }
 
-/// Every identifier in a stream of tokens.
+/// Collects every identifier in a stream of tokens.
 pub(crate) fn identifiers(tokens: TokenStream, found: &mut Vec<Ident>) {
     for token in tokens {
         match token {
@@ -365,7 +365,7 @@ pub(crate) fn identifiers(tokens: TokenStream, found: &mut Vec<Ident>) {
     }
 }
 
-/// Whether an operator compares.
+/// Returns whether an operator compares.
 pub(crate) fn is_comparison(op: &BinOp) -> bool {
     matches!(op, BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_))
 }

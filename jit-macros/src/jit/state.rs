@@ -1,7 +1,8 @@
-//! Finds the state of a region: the places outside of it that code inside of it changes, or may change.
+//! Finds the state of a region: the places outside it that code inside it changes, or may change.
 //!
 //! A place is state if, in the region, it is assigned, borrowed by `&mut`, or the receiver of a method that may change
-//! it. Rust's `mut` tells which receivers those can be. What a region only reads is no state: it is an implicit input.
+//! it. Rust's `mut` limits which receivers those can be. Places that a region only reads are not state but implicit
+//! inputs.
 
 use super::place::Place;
 use super::rewrite::unparenthesised;
@@ -10,7 +11,7 @@ use proc_macro2::Ident;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Macro, Pat, Stmt};
 
-/// The state of a region, each place once; a place covers its parts.
+/// Returns the state of a region, each place once; a place covers its parts.
 pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], scopes: &Scopes) -> Vec<Place> {
     let mut finder = Finder { scopes, inner: Vec::new(), found: Vec::new() };
     for part in parts {
@@ -22,12 +23,12 @@ pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], scopes: &Scopes) -> V
     reduce(finder.found)
 }
 
-/// Keeps the places that no other one covers, in the order in which they were found.
+/// Retains the places that no other one covers, in the order in which they were found.
 fn reduce(found: Vec<Place>) -> Vec<Place> {
     let mut kept: Vec<Place> = Vec::new();
     for place in found {
         if let Some(at) = kept.iter().position(|other| other.covers(&place)) {
-            // `x` and `*x` cover one another: what is assigned through the reference is what changes.
+            // `x` and `*x` cover one another: the referent is what changes.
             if place.covers(&kept[at]) && place.steps.len() > kept[at].steps.len() {
                 kept[at] = place;
             }
@@ -39,7 +40,7 @@ fn reduce(found: Vec<Place>) -> Vec<Place> {
     kept
 }
 
-/// Whether a block, its nested ones included, assigns to a variable as a whole.
+/// Returns whether a block, including nested ones, assigns to a variable as a whole.
 pub(crate) fn assigns(name: &Ident, block: &Block) -> bool {
     struct Assigned<'a>(&'a Ident, bool);
     impl Visit<'_> for Assigned<'_> {
@@ -56,7 +57,7 @@ pub(crate) fn assigns(name: &Ident, block: &Block) -> bool {
     assigned.1
 }
 
-/// The places on the left side of an assignment, which may be a pattern of places.
+/// Collects the places on the left side of an assignment, which may be a pattern of places.
 pub(crate) fn assignment_targets(left: &Expr, targets: &mut Vec<Place>) {
     match left {
         Expr::Tuple(tuple) => tuple.elems.iter().for_each(|element| assignment_targets(element, targets)),
@@ -77,7 +78,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The outer variable that a place belongs to.
+    /// Returns the outer variable that a place belongs to.
     fn outer(&self, place: &Place) -> Option<&Binding> {
         if self.inner.contains(&place.base) {
             return None;
@@ -85,17 +86,17 @@ impl Finder<'_> {
         self.scopes.find(&place.base).map(|(_, binding)| binding)
     }
 
-    /// A place that surely changes.
+    /// Adds a place that certainly changes.
     fn changes(&mut self, mut place: Place) {
         let Some(binding) = self.outer(&place) else { return };
-        // What is changed through a reference that cannot change itself is what it refers to: `xs[0] = x`.
+        // A change through a reference that cannot change itself is a change of its referent: `xs[0] = x`.
         if binding.by_mut_ref && !binding.mutable && place.steps.is_empty() {
             place.steps.push(super::place::Step::Deref);
         }
         self.found.push(place);
     }
 
-    /// A place that changes if its declaration lets it.
+    /// Adds a place that changes if its declaration allows it.
     fn may_change(&mut self, expr: &Expr) {
         let Some(mut place) = Place::of(expr).map(Place::finish) else { return };
         let Some(binding) = self.outer(&place) else { return };
@@ -179,7 +180,7 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_expr_call(&mut self, call: &syn::ExprCall) {
-        // A closure that is `mut` changes what it has captured.
+        // A closure that is `mut` changes its captures.
         if let Expr::Path(_) = unparenthesised(&call.func) {
             self.may_change(&call.func);
         }
@@ -192,7 +193,7 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_expr_path(&mut self, path: &syn::ExprPath) {
-        // A `&mut` reference that is handed on by its name is borrowed again.
+        // A `&mut` reference that is passed on by its name is reborrowed.
         let Some(name) = path.path.get_ident() else { return };
         let place = Place { base: name.clone(), steps: Vec::new(), span: name.span() };
         if self.outer(&place).is_some_and(|binding| binding.by_mut_ref) {
@@ -277,7 +278,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether an operator assigns, as `+=` does.
+/// Returns whether an operator assigns, like `+=`.
 pub(crate) fn is_assigning(op: &BinOp) -> bool {
     use BinOp as B;
     matches!(
@@ -295,13 +296,13 @@ pub(crate) fn is_assigning(op: &BinOp) -> bool {
     )
 }
 
-/// Whether a method by its name does not change what it is called on.
+/// Returns whether the name of a method shows that it does not change its receiver.
 pub(crate) fn reads_only(method: &Ident) -> bool {
     READS_ONLY.binary_search(&method.to_string().as_str()).is_ok()
 }
 
-/// Methods that by their name do not change what they are called on, in alphabetical order. Were one of them to change
-/// it after all, the trace would notice a value that has left its region.
+/// Methods whose names show that they do not change their receiver, in alphabetical order. If one of them changes it
+/// nevertheless, the trace detects a value used outside its region.
 const READS_ONLY: [&str; 95] = [
     "abs",
     "acos",

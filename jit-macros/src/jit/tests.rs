@@ -1,4 +1,4 @@
-//! Tests of the rewriting on tokens: what is replaced, what is left, what is refused.
+//! Tests of the rewriting on tokens: code that is rewritten, left unchanged, or rejected.
 
 use super::expand;
 use proc_macro2::TokenStream;
@@ -8,7 +8,7 @@ fn expanded(item: TokenStream) -> String {
     expand(TokenStream::new(), item).to_string()
 }
 
-/// The rewritten body without the prologue.
+/// Returns the rewritten body without the prologue.
 fn body(item: TokenStream) -> String {
     let text = expanded(item);
     let (_, after) = text.split_once("__jit_function").expect("a prologue");
@@ -217,7 +217,7 @@ fn the_stage_of_an_exit_is_that_of_all_conditions_on_its_way() {
             x
         }
     });
-    // `break` goes through the inner condition and the loop's own; what exits by `return` passes the same loop.
+    // `break` goes through the inner condition and the loop's own; lanes that exit by `return` pass the same loop.
     assert_eq!(got.matches("witness ()").count(), 3, "{got}");
     assert_eq!(got.matches(":: exit").count(), 2, "{got}");
     assert_eq!(got.matches("branch_live (").count(), 3, "{got}");

@@ -1,8 +1,8 @@
 //! `match (a, b) { (0, _) | (_, 0) => A, (x, 1..=9) if g(x) => B, _ => C }`: the parts of the tuple are matched one by
 //! one.
 //!
-//! It becomes a chain of `if`s as a `match` on one value does (`matching`): the condition of an arm is that all of its
-//! parts are met, each by Rust's own test or by comparisons, as the type of that part says.
+//! It becomes a chain of `if`s like a `match` on one value (`matching`): the condition of an arm is that all of its
+//! parts match, each by Rust's own test or by comparisons, according to the type of that part.
 
 use super::branch::Want;
 use super::matching::{
@@ -17,7 +17,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Arm, BinOp, Block, Expr, ExprMatch, ExprTuple, Lit, Pat, Stmt};
 
-/// The tuple, if that is how what is matched is written.
+/// Returns the tuple, if the matched value is written as one.
 pub(crate) fn of(matched: &Expr) -> Option<&ExprTuple> {
     match unparenthesised(matched) {
         Expr::Tuple(tuple) if tuple.elems.len() > 1 => Some(tuple),
@@ -25,12 +25,12 @@ pub(crate) fn of(matched: &Expr) -> Option<&ExprTuple> {
     }
 }
 
-/// Whether a pattern takes any tuple.
+/// Returns whether a pattern takes any tuple.
 pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
     matches!(pattern, Pat::Tuple(tuple) if tuple.elems.iter().all(matching::is_irrefutable))
 }
 
-/// What a `match` on a tuple can become: a chain of `if`s if its arms test nothing but numbers and truth values.
+/// Returns the translation of a `match` on a tuple: a chain of `if`s if its arms test only numbers and truth values.
 pub(crate) fn shape(tuple: &ExprTuple, arms: &[Arm]) -> Shape {
     let count = tuple.elems.len();
     let Some(cases) = all_cases(arms, count) else { return Shape::Other };
@@ -49,7 +49,7 @@ fn all_cases(arms: &[Arm], count: usize) -> Option<Vec<Vec<Vec<Pat>>>> {
     arms.iter().map(|arm| cases(pattern(arm), count)).collect()
 }
 
-/// Rewrites a tuple that Rust matches, whose parts must be the host's where they are tested.
+/// Rewrites a tuple that Rust matches, whose tested parts must be host values.
 pub(crate) fn exhausted(rewriter: &mut Rewriter<'_>, tuple: &mut ExprTuple, arms: &[Arm]) {
     let cases = all_cases(arms, tuple.elems.len()).unwrap_or_default();
     for (at, element) in tuple.elems.iter_mut().enumerate() {
@@ -60,7 +60,7 @@ pub(crate) fn exhausted(rewriter: &mut Rewriter<'_>, tuple: &mut ExprTuple, arms
     }
 }
 
-/// The cases of a pattern, each with a pattern for each part; `None` if it is another kind of pattern.
+/// Returns the cases of a pattern, each with a pattern for each part; `None` if it is another kind of pattern.
 fn cases(pattern: &Pat, count: usize) -> Option<Vec<Vec<Pat>>> {
     match pattern {
         Pat::Wild(_) => Some(vec![vec![pattern.clone(); count]]),
@@ -84,8 +84,8 @@ fn cases(pattern: &Pat, count: usize) -> Option<Vec<Vec<Pat>>> {
     }
 }
 
-/// `match (m, n) { (true, true) => …, (true, false) => …, (false, _) => … }` is complete without an arm that takes the
-/// rest.
+/// Returns whether it is exhaustive without a last arm, like `match (m, n) { (true, true) => …, (true, false) => …,
+/// (false, _) => … }`.
 fn takes_all_truth_values(cases: &[Vec<Vec<Pat>>], count: usize) -> bool {
     let met = |part: &Pat, value: bool| match part {
         Pat::Lit(syn::ExprLit { lit: Lit::Bool(literal), .. }) => literal.value == value,
@@ -133,7 +133,7 @@ pub(crate) fn rewrite(
     Expr::Verbatim(quote_spanned!(span=> match #tuple { (#(#names),*) => #chained }))
 }
 
-/// A part of the tuple, in a variable of ours.
+/// A part of the tuple, in a generated variable.
 struct Part {
     name: Ident,
     is_host: bool,
@@ -154,7 +154,7 @@ impl Part {
     }
 }
 
-/// The value of a place. Rust moves those of the host that it would move; arrays stay where they are, too.
+/// Generates the value of a place. Rust moves host values as usual; arrays stay in place, too.
 fn taken(rewriter: &mut Rewriter<'_>, place: &Expr, span: Span) -> Expr {
     rewriter.uses_kinds = true;
     let (private, kind) = (rewriter.private(span), rewriter.helper("kind", span));
@@ -166,7 +166,7 @@ fn taken(rewriter: &mut Rewriter<'_>, place: &Expr, span: Span) -> Expr {
     }})
 }
 
-/// The condition of an arm; `None` if it takes everything.
+/// Generates the condition of an arm; `None` if it takes everything.
 fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, cases: &[Vec<Pat>], parts: &[Part]) -> Option<Expr> {
     let and = |span| BinOp::And(syn::Token![&&](span));
     let or = |span| BinOp::Or(syn::Token![||](span));
@@ -199,7 +199,7 @@ fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, cases: &[Vec<Pat>], parts: 
     joined(test.into_iter().chain(guard).collect(), and, rewriter.at(guard_span))
 }
 
-/// Expressions between operators.
+/// Joins expressions by operators.
 fn joined(exprs: Vec<Expr>, op: impl Fn(Span) -> BinOp, span: Span) -> Option<Expr> {
     exprs.into_iter().reduce(|left, right| {
         let (left, right) = (Box::new(left), Box::new(right));
@@ -208,7 +208,7 @@ fn joined(exprs: Vec<Expr>, op: impl Fn(Span) -> BinOp, span: Span) -> Option<Ex
     })
 }
 
-/// The body of an arm, after its variables.
+/// Generates the body of an arm, after its variables.
 fn body(rewriter: &Rewriter<'_>, arm: &Arm, cases: &[Vec<Pat>], parts: &[Part]) -> Block {
     let mut stmts: Vec<Stmt> = Vec::new();
     for (pattern, part) in cases.first().into_iter().flatten().zip(parts) {

@@ -9,9 +9,9 @@
 //!            else if k.test(1) && { let E::B(y) = …; g(y) } { let E::B(y) = …; G }
 //!            else { H } }
 //! ```
-//! Rust's own `match` on the plain enum tells which arms a variant can take, and that none is left out; Rust's own
-//! patterns bind the fields. Whether the variant differs can't be seen in the text, and a `match` of the host must stay
-//! Rust's: that is why it is marked.
+//! Rust's own `match` on the plain enum determines which arms a variant can take, and that the match is exhaustive;
+//! Rust's own patterns bind the fields. The text does not show whether the variant differs by lane, and a host `match`
+//! must remain Rust's: therefore it is marked.
 
 use super::branch::Want;
 use super::directives;
@@ -25,10 +25,10 @@ use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Arm, Attribute, Block, Expr, ExprMatch, Local, Pat, PatIdent, Stmt};
 
-/// What to do instead of testing a field in a pattern.
+/// The advice for tests of a field in a pattern.
 const BIND_FIRST: &str = "bind the field, then test it in the arm";
 
-/// Whether a `match` is marked.
+/// Returns whether a `match` is marked.
 pub(crate) fn is_marked(attributes: &[Attribute]) -> bool {
     attributes.iter().any(is_mark)
 }
@@ -37,13 +37,13 @@ fn is_mark(attribute: &Attribute) -> bool {
     attribute.path().is_ident("traced")
 }
 
-/// Takes the mark of a `match`; gives its place.
+/// Removes the mark of a `match`; returns its place.
 pub(crate) fn take(attributes: &mut Vec<Attribute>) -> Option<Span> {
     let position = attributes.iter().position(is_mark)?;
     Some(attributes.remove(position).path().span())
 }
 
-/// Moves marks on statements to the `match` whose value is declared or assigned there; refuses others.
+/// Moves marks on statements to the `match` whose value is declared or assigned there; rejects others.
 pub(crate) fn place_attributes(body: &mut Block, sink: &Sink) {
     Marks(sink).visit_block_mut(body);
 }
@@ -51,7 +51,7 @@ pub(crate) fn place_attributes(body: &mut Block, sink: &Sink) {
 struct Marks<'a>(&'a Sink);
 
 impl Marks<'_> {
-    /// Hands the marks of a statement or expression to the `match` that is its value.
+    /// Passes the marks of a statement or expression to the `match` that is its value.
     fn hand_on(&self, attributes: &mut Vec<Attribute>, value: Option<&mut Expr>) {
         let (marks, others) = std::mem::take(attributes).into_iter().partition(is_mark);
         *attributes = others;
@@ -125,8 +125,8 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, mark: Sp
     Expr::Verbatim(quote_spanned!(span=> match #choice { #kind => #chained }))
 }
 
-/// Rust's `match` on a value of the enum, which gives the number of an arm. It is at what is matched, where Rust says
-/// what is missing.
+/// Generates Rust's `match` on a value of the enum, which yields the number of an arm. It is at the span of the matched
+/// value, where Rust reports missing cases.
 fn arm_of(rewriter: &mut Rewriter<'_>, node: &ExprMatch, source: Span) -> TokenStream {
     let (part, passed) = (rewriter.helper("part", source), rewriter.helper("passed", source));
     let arms = node.arms.iter().enumerate().map(|(at, arm)| {
@@ -135,7 +135,7 @@ fn arm_of(rewriter: &mut Rewriter<'_>, node: &ExprMatch, source: Span) -> TokenS
             let span = rewriter.at(guard.span());
             quote_spanned!(span=> if !#passed(#at))
         });
-        // After the last token Rust proposes the arms that are missing.
+        // Rust proposes missing arms after the last token.
         let end = arm.body.to_token_stream().into_iter().last().map_or(source, |last| rewriter.at(last.span()));
         let mut number = Literal::usize_suffixed(at);
         number.set_span(end);
@@ -146,7 +146,7 @@ fn arm_of(rewriter: &mut Rewriter<'_>, node: &ExprMatch, source: Span) -> TokenS
     quote_spanned!(source=> |#part, #passed| match #matched { #arms })
 }
 
-/// A pattern for the enum itself, in place of one for references to it.
+/// Returns a pattern for the enum itself, instead of one for references to it.
 fn unreferenced(pattern: &Pat) -> Pat {
     match pattern {
         Pat::Reference(inner) => unreferenced(&inner.pat),
@@ -160,7 +160,7 @@ fn unreferenced(pattern: &Pat) -> Pat {
     }
 }
 
-/// The pattern with `_` in place of its variables.
+/// Returns the pattern with `_` in place of its variables.
 fn without_variables(pattern: &Pat) -> Pat {
     struct Blank;
     impl VisitMut for Blank {
@@ -183,7 +183,7 @@ fn without_variables(pattern: &Pat) -> Pat {
     pattern
 }
 
-/// The condition of an arm.
+/// Generates the condition of an arm.
 fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, at: usize, kind: &Ident) -> Expr {
     let span = rewriter.at(pattern(arm).span());
     let kind = Ident::new(&kind.to_string(), span);
@@ -201,7 +201,7 @@ fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, at: usize, kind: &Ident) ->
     Expr::Binary(syn::ExprBinary { attrs: Vec::new(), left: Box::new(test), op, right: Box::new(guard) })
 }
 
-/// The body of an arm, after its variables.
+/// Generates the body of an arm, after its variables.
 fn body(rewriter: &mut Rewriter<'_>, arm: &Arm, at: usize, kind: &Ident) -> Block {
     let mut stmts = bindings(rewriter, arm, at, kind, guard(arm).is_some());
     match &*arm.body {
@@ -245,7 +245,7 @@ fn bindings(rewriter: &mut Rewriter<'_>, arm: &Arm, at: usize, kind: &Ident, may
     statements.into_iter().filter_map(|statement| syn::parse2(statement).ok()).map(opaque).collect()
 }
 
-/// The variables of an arm for several variants, in each lane those of its variant.
+/// Generates the variables of an arm for several variants, in each lane those of its variant.
 fn blended(
     rewriter: &mut Rewriter<'_>,
     names: &[PatIdent],
@@ -280,7 +280,7 @@ fn blended(
     statements
 }
 
-/// The pattern with variables that are neither `mut` nor `ref`, for a reference to the enum.
+/// Returns the pattern with variables that are neither `mut` nor `ref`, for a reference to the enum.
 fn plain_bindings(pattern: &Pat) -> Pat {
     struct Plain;
     impl VisitMut for Plain {
@@ -293,7 +293,7 @@ fn plain_bindings(pattern: &Pat) -> Pat {
     pattern
 }
 
-/// A statement of ours, whose expressions are not looked into.
+/// Creates a generated statement whose expressions are not visited.
 fn opaque(mut statement: Stmt) -> Stmt {
     if let Stmt::Local(Local { init: Some(init), .. }) = &mut statement {
         *init.expr = Expr::Verbatim(init.expr.to_token_stream());
@@ -311,7 +311,7 @@ fn unparenthesised_pattern(pattern: &Pat) -> &Pat {
     }
 }
 
-/// The name that an arm gives the whole value.
+/// Returns the name that an arm gives to the whole value.
 fn whole(pattern: &Pat) -> Option<&PatIdent> {
     match unparenthesised_pattern(pattern) {
         Pat::Ident(name) if is_variable(&name.ident) => Some(name),
@@ -319,7 +319,7 @@ fn whole(pattern: &Pat) -> Option<&PatIdent> {
     }
 }
 
-/// The variables of a pattern, each once, in their order.
+/// Returns the variables of a pattern, each once, in their order.
 fn variables(pattern: &Pat) -> Vec<PatIdent> {
     struct Variables(Vec<PatIdent>);
     impl syn::visit::Visit<'_> for Variables {
@@ -335,7 +335,7 @@ fn variables(pattern: &Pat) -> Vec<PatIdent> {
     found.0
 }
 
-/// Refuses what has no meaning in lanes.
+/// Rejects constructs that have no meaning per lane.
 fn check(node: &ExprMatch, sink: &Sink) {
     if let Expr::Reference(reference) = unparenthesised(&node.expr)
         && let Some(mutability) = &reference.mutability

@@ -1,4 +1,4 @@
-//! Expressions: which of them are replaced, and by whom.
+//! Expressions: dispatch to the modules that rewrite them.
 
 use super::branch::{self, Want};
 use super::exit::{Control, Frame, region_of};
@@ -12,7 +12,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Local, Pat, ReturnType, Type};
 
 impl Rewriter<'_> {
-    /// Rewrites an expression whose own value stays where it is: the operand of an operator, a receiver, a base.
+    /// Rewrites an expression whose value stays in place: the operand of an operator, a receiver, a base.
     pub(crate) fn operand_in_place(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Path(_) => {}
@@ -44,8 +44,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A variable that is moved here although a later arm of the same `if` mentions it is cloned here instead: a traced
-    /// condition records both arms.
+    /// Clones a variable that is moved here although a later arm of the same `if` mentions it: a traced condition
+    /// records both arms.
     fn share(&mut self, expr: &mut Expr) {
         let Expr::Path(path) = &*expr else { return };
         let Some(name) = path.path.get_ident() else { return };
@@ -117,7 +117,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The left side of an assignment: only what is computed to find the place is rewritten.
+    /// Rewrites the left side of an assignment: only the expressions that compute the place.
     fn assigned_to(&mut self, left: &mut Expr) {
         match left {
             Expr::Tuple(tuple) => tuple.elems.iter_mut().for_each(|element| self.assigned_to(element)),
@@ -127,7 +127,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The guards of the regions around here, innermost last, up to the function or closure or to the very first.
+    /// Returns the guards of the regions around this place, innermost last, up to the function or closure or to the
+    /// outermost.
     fn regions(&self, in_closures: bool) -> Vec<(&'static str, Ident)> {
         let controls = self.controls.iter().rev();
         let inner = controls.take_while(|control| in_closures || !matches!(control, Control::Function(_)));
@@ -141,7 +142,7 @@ impl Rewriter<'_> {
         regions
     }
 
-    /// `e?` keeps its form, so that temporaries live as long as they would: the checks wrap the operand.
+    /// `e?` keeps its form, so that the lifetimes of temporaries do not change: the checks wrap the operand.
     fn try_operator(&mut self, node: &mut syn::ExprTry) {
         self.visit_expr_mut(&mut node.expr);
         let span = self.at(node.question_token.span);
@@ -149,7 +150,7 @@ impl Rewriter<'_> {
         self.pass_through(&mut node.expr, "Try", &regions, span);
     }
 
-    /// Wraps an expression in calls that give it back, and that compile only if all of the regions are the host's.
+    /// Wraps an expression in identity calls that compile only if all of the regions are the host's.
     fn pass_through(&self, expr: &mut Expr, what: &str, regions: &[(&'static str, Ident)], span: Span) {
         let span = self.at(span);
         for (kind, guard) in regions.iter().rev() {
@@ -162,7 +163,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The arms of a `match` that stays Rust's.
+    /// Rewrites the arms of a `match` that remains Rust's.
     pub(crate) fn arms(&mut self, node: &mut syn::ExprMatch, source: &Expr, is_whole: bool) {
         self.expected = None;
         node.arms.iter_mut().for_each(|arm| self.arm(arm, source, is_whole));
@@ -338,7 +339,7 @@ impl VisitMut for Rewriter<'_> {
         if let (Some(source), Some(name)) = (&source, plain_name(&mut local.pat))
             && may_lend_mutably(source)
         {
-            // The call may return a reference through which a method changes what it was given: as good as a `let mut`.
+            // The call may return a reference through which a method changes its argument: treated like a `let mut`.
             name.mutability = Some(syn::Token![mut](name.ident.span()));
             local.attrs.push(syn::parse_quote!(#[allow(unused_mut)]));
         }

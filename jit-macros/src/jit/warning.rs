@@ -1,8 +1,8 @@
-//! Code that compiles and surely means something else under a traced condition: each finding becomes a call of a method
-//! that is deprecated if the condition is traced, so that the compiler warns at the user's token.
+//! Code that compiles and almost certainly means something else under a traced condition: each finding becomes a call
+//! of a method that is deprecated if the condition is traced, so that the compiler warns at the user's token.
 //!
-//! Methods are looked up when the type of the guard is known, so a region whose stage is inferred later is passed over.
-//! Only statements that a region surely runs are considered: those of its own block, up to the first jump.
+//! Methods are looked up when the type of the guard is known, so a region whose stage is inferred later is skipped.
+//! Only statements that a region certainly runs are considered: those of its own block, up to the first jump.
 
 use super::exit::Control;
 use super::jumps;
@@ -19,17 +19,17 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Expr, ExprBinary, Local, Macro, Stmt, Token};
 
-/// What is found: which warning, at which token, and the attributes of the statement.
+/// A finding: the warning, its token, and the attributes of the statement.
 struct Finding<'s> {
     warning: &'static str,
     span: Span,
     attributes: &'s [Attribute],
 }
 
-/// The calls that warn of what is in the block of a region whose guard exists.
+/// Generates the calls that warn about the block of a region whose guard exists.
 pub(crate) fn of_region(rewriter: &Rewriter<'_>, guard: &Ident, block: &Block) -> TokenStream {
     let functions = rewriter.controls.iter().filter(|control| matches!(control, Control::Function(_))).count();
-    // In a closure the type of a condition may be found out later than its method is looked up.
+    // In a closure the type of a condition may be inferred after its method is looked up.
     if functions > 1 {
         return TokenStream::new();
     }
@@ -64,20 +64,20 @@ impl Finding<'_> {
     }
 }
 
-/// The attributes that say what the compiler may warn of.
+/// Returns the attributes that control the compiler's warnings.
 pub(crate) fn levels(attributes: &[Attribute]) -> TokenStream {
     let names = ["allow", "expect", "warn", "deny", "forbid"];
     let is_level = |attribute: &&Attribute| names.iter().any(|name| attribute.path().is_ident(name));
     attributes.iter().filter(is_level).map(ToTokens::to_token_stream).collect()
 }
 
-/// Whether a statement says that it is not to be warned of.
+/// Returns whether a statement disables the warning.
 pub(crate) fn allows(attributes: &[Attribute]) -> bool {
     let is_named = |attribute: &Attribute| attribute.to_token_stream().to_string().contains("deprecated");
     attributes.iter().any(|attribute| attribute.path().is_ident("allow") && is_named(attribute))
 }
 
-/// Asks a variable for a warning at a token.
+/// Generates a call on a variable for a warning at a token.
 fn call(rewriter: &Rewriter<'_>, warning: &str, variable: &str, span: Span, attributes: &TokenStream) -> TokenStream {
     let span = rewriter.at(span);
     let (private, warning, variable) = (rewriter.private(span), Ident::new(warning, span), Ident::new(variable, span));
@@ -89,7 +89,7 @@ fn call(rewriter: &Rewriter<'_>, warning: &str, variable: &str, span: Span, attr
     }}
 }
 
-/// A statement that is `panic!(…)` or the like.
+/// Finds a statement such as `panic!(…)`.
 fn panics(statement: &Stmt) -> Option<Finding<'_>> {
     let (call, attributes) = match statement {
         Stmt::Macro(node) => (&node.mac, &node.attrs),
@@ -100,7 +100,7 @@ fn panics(statement: &Stmt) -> Option<Finding<'_>> {
     macros::diverges(call).then(|| Finding { warning: "panics_while_tracing", span: name.span(), attributes })
 }
 
-/// A statement that is `i += 1` or the like, of a variable of the host from outside of the block.
+/// Finds a statement such as `i += 1`, of a host variable from outside the block.
 fn host_counter<'s>(rewriter: &Rewriter<'_>, declared: &HashSet<String>, statement: &'s Stmt) -> Option<Finding<'s>> {
     let Stmt::Expr(Expr::Binary(node), _) = statement else { return None };
     let Expr::Path(path) = unparenthesised(&node.left) else { return None };
@@ -110,7 +110,7 @@ fn host_counter<'s>(rewriter: &Rewriter<'_>, declared: &HashSet<String>, stateme
     counts.then(|| Finding { warning: "host_counter", span: binding.name.span(), attributes: &node.attrs })
 }
 
-/// `let x = …x…;` of a variable that may change, which the rest of the block does not mention.
+/// Finds `let x = …x…;` of a variable that may change, which the rest of the block does not mention.
 fn shadows<'s>(
     rewriter: &Rewriter<'_>,
     declared: &HashSet<String>,
@@ -133,7 +133,7 @@ fn shadows<'s>(
     })
 }
 
-/// Whether code mentions a name, in the text of a format string, too.
+/// Returns whether code mentions a name, including the text of a format string.
 fn mentions(code: TokenStream, name: &str) -> bool {
     code.into_iter().any(|token| match token {
         proc_macro2::TokenTree::Group(group) => mentions(group.stream(), name),
@@ -143,7 +143,7 @@ fn mentions(code: TokenStream, name: &str) -> bool {
     })
 }
 
-/// Notes the parameters that are compared in a macro whose arguments are not rewritten.
+/// Registers the parameters that are compared in a macro whose arguments are not rewritten.
 pub(crate) fn in_macro(rewriter: &mut Rewriter<'_>, call: &Macro) {
     let Some(name) = call.path.segments.last() else { return };
     let is_text = ["stringify", "concat"].iter().any(|text| name.ident == text);
@@ -161,7 +161,7 @@ pub(crate) fn in_macro(rewriter: &mut Rewriter<'_>, call: &Macro) {
     }
 }
 
-/// The calls that warn of parameters which are compared in macros, for the begin of the function.
+/// Generates the calls that warn about parameters compared in macros, for the begin of the function.
 pub(crate) fn of_parameters(rewriter: &Rewriter<'_>) -> TokenStream {
     let compared = rewriter.compared.iter();
     compared

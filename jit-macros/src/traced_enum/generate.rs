@@ -7,7 +7,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Member, Type};
 
-/// The implementations for an enum.
+/// Returns the implementations for an enum.
 pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
     let (ident, krate, variants) = (parsed.ident, &parsed.krate, &parsed.variants);
     let (impl_generics, ty_generics, _) = parsed.generics.split_for_impl();
@@ -58,7 +58,7 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
     }
 }
 
-/// A field whose type mentions a parameter bounds that type.
+/// Generates the `where` clause: a field whose type mentions a parameter bounds that type.
 fn where_clause(parsed: &Parsed<'_>) -> TokenStream {
     let krate = &parsed.krate;
     let own = parsed.generics.where_clause.iter().flat_map(|clause| &clause.predicates).map(ToTokens::to_token_stream);
@@ -89,14 +89,15 @@ fn list(items: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream {
     items.rev().fold(quote!(()), |rest, item| quote!((#item, #rest)))
 }
 
-/// Where a field is in the nested pairs.
+/// Returns the place of a field in the nested pairs.
 fn place(variant: usize, field: usize) -> TokenStream {
     let to_variant = std::iter::repeat_n(quote!(.1), variant);
     let to_field = std::iter::repeat_n(quote!(.1), field);
     quote!(#(#to_variant)* .0 #(#to_field)* .0)
 }
 
-/// A call on a field. Its type is written out, so that the compiler points there when it cannot be one.
+/// Generates a call on a field. Its type is written out, so that the compiler points there if it is not a valid field
+/// type.
 fn field(krate: &TokenStream, ty: &Type, function: &str, argument: &TokenStream) -> TokenStream {
     let function = Ident::new(function, ty.span());
     quote_spanned!(ty.span()=> <#ty as #krate::__private::VariantField>::#function(#argument))
@@ -106,7 +107,7 @@ fn binding(position: usize) -> Ident {
     format_ident!("__jit_{position}", span = Span::mixed_site())
 }
 
-/// The number of the variant and the fields of all.
+/// Generates the number of the variant and the fields of all variants.
 fn parts(parsed: &Parsed<'_>) -> TokenStream {
     let krate = &parsed.krate;
     let arms = parsed.variants.iter().enumerate().map(|(own, variant)| {
@@ -123,7 +124,7 @@ fn parts(parsed: &Parsed<'_>) -> TokenStream {
     quote!(match self { #(#arms,)* })
 }
 
-/// A value of a variant.
+/// Generates the value of a variant.
 fn values(parsed: &Parsed<'_>) -> TokenStream {
     let last = parsed.variants.len() - 1;
     let arms = parsed.variants.iter().enumerate().map(|(at, variant)| {
@@ -138,7 +139,7 @@ fn values(parsed: &Parsed<'_>) -> TokenStream {
     quote!(match __jit_variant { #(#arms,)* })
 }
 
-/// A variant, as a pattern or as an expression.
+/// Generates a variant, as a pattern or as an expression.
 fn pattern(variant: &Variant<'_>, each: impl Fn(&Type, usize) -> TokenStream) -> TokenStream {
     let ident = variant.ident;
     let fields = variant.fields.iter().enumerate().map(|(position, (member, ty))| {

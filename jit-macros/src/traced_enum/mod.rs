@@ -1,7 +1,7 @@
 //! `#[derive(TracedEnum)]`: parse → check → generate.
 //!
-//! The fields of all variants become one nest of pairs, `((x, (y, ())), ((z, ()), ()))`: a list of variants, each a
-//! list of fields. So no type has to be named, and the order is that of the program.
+//! The fields of all variants become nested pairs, `((x, (y, ())), ((z, ()), ()))`: a list of variants, each a list of
+//! fields. So no type has to be named, and the order is that of the program.
 
 mod generate;
 mod parse;
@@ -12,7 +12,7 @@ use crate::sink::Sink;
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
-/// Expands the derive on a type. If the type is refused, nothing is generated but the reasons.
+/// Expands the derive on a type. For a rejected type, only the errors are generated.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     let sink = Sink::default();
     let expanded = match syn::parse2::<DeriveInput>(item) {

@@ -1,4 +1,4 @@
-//! An enum as the derive sees it.
+//! The parsed form of an enum.
 
 use crate::options::{self, Words};
 use crate::sink::Sink;
@@ -8,7 +8,7 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Generics, Ident, Member, Meta, Path, Type};
 
-/// The enum that derives.
+/// The deriving enum.
 pub(super) struct Parsed<'a> {
     pub(super) ident: &'a Ident,
     pub(super) generics: &'a Generics,
@@ -23,17 +23,17 @@ pub(super) struct Variant<'a> {
     pub(super) fields: Vec<(Member, &'a Type)>,
 }
 
-/// On the type.
+/// Options on the type.
 #[derive(Default, FromMeta)]
 struct Options {
-    /// Where the `jit` crate is; `::jit` without it.
+    /// The path of the `jit` crate; by default `::jit`.
     #[darling(default, rename = "crate")]
     krate: Option<Path>,
 }
 
 const OPTIONS: Words = Words { attribute: "traced_enum", known: "`crate`", takes: |_| "a path" };
 
-/// Reads a type; nothing if it is no enum whose variant can differ.
+/// Parses a type; returns `None` if it is not an enum whose variant can differ by lane.
 pub(super) fn parse<'a>(input: &'a DeriveInput, sink: &Sink) -> Option<Parsed<'a>> {
     let data = match &input.data {
         Data::Enum(data) => data,

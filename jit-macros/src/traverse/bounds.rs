@@ -1,8 +1,8 @@
-//! What must hold of type parameters so that all fields can be visited.
+//! The bounds on type parameters under which all fields can be visited.
 //!
-//! A field whose type mentions a parameter bounds that type: `Array<T>: Traverse` holds for every element `T`, where
-//! `T: Traverse` would ask too much. If the type mentions the deriving type itself, such a bound would be a circle:
-//! then only the parameters that stand outside of those mentions are bounded, since the other fields bound the rest.
+//! A field whose type mentions a parameter bounds that type: `Array<T>: Traverse` holds for every element `T`, whereas
+//! `T: Traverse` would be too strict. If the type mentions the deriving type itself, such a bound would be circular.
+//! Then only the parameters outside those mentions are bounded, since the other fields bound the rest.
 
 use super::parse::{Field, Parsed};
 use proc_macro2::{Ident, TokenStream};
@@ -12,7 +12,7 @@ use syn::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// The `where` clause of the implementation.
+/// Returns the `where` clause of the implementation.
 pub(super) fn where_clause(parsed: &Parsed<'_>) -> TokenStream {
     let own = parsed.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
     let inferred = match &parsed.bound {
@@ -43,7 +43,7 @@ fn of_field(field: &Field<'_>, parsed: &Parsed<'_>, parameters: &[&Ident]) -> Ve
     }
 }
 
-/// What a field asks of a type.
+/// Returns the bound that a field puts on a type.
 fn bound(ty: &(impl ToTokens + Spanned), field: &Field<'_>, parsed: &Parsed<'_>) -> TokenStream {
     let krate = &parsed.krate;
     if field.is_constexpr {

@@ -1,11 +1,11 @@
-//! What is wrong with a type or its options, at the user's tokens.
+//! Errors of a type or its options, at the user's tokens.
 
 use super::options::FieldOptions;
 use super::parse::Parsed;
 use crate::sink::Sink;
 use std::collections::HashSet;
 
-/// Nobody knows which field of a union is there.
+/// Rejects unions: the active field is unknown.
 pub(super) fn union(data: &syn::DataUnion, sink: &Sink) {
     sink.error(
         data.union_token.span,
@@ -13,7 +13,7 @@ pub(super) fn union(data: &syn::DataUnion, sink: &Sink) {
     );
 }
 
-/// Options of a field that contradict each other.
+/// Rejects contradicting options of a field.
 pub(super) fn field_options(options: &FieldOptions, sink: &Sink) {
     if *options.skip && *options.constexpr {
         sink.error(options.constexpr.span(), "a field is either left out by `skip` or compared by `constexpr`");
@@ -23,7 +23,7 @@ pub(super) fn field_options(options: &FieldOptions, sink: &Sink) {
     }
 }
 
-/// Each leaf is to have a path of its own.
+/// Rejects duplicate names, so that each leaf has a unique path.
 pub(super) fn names(parsed: &Parsed<'_>, sink: &Sink) {
     for variant in &parsed.variants {
         let mut taken = HashSet::new();

@@ -6,14 +6,14 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-/// Which of the two methods is made.
+/// Which of the two methods is generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
     Show,
     Lend,
 }
 
-/// The implementation for a type.
+/// Returns the implementation for a type.
 pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
     let (ident, krate) = (parsed.ident, &parsed.krate);
     let (impl_generics, ty_generics, _) = parsed.generics.split_for_impl();

@@ -1,8 +1,8 @@
 //! `#[derive(Traverse)]`: parse → check → generate.
 //!
-//! The type is read into its variants, of which a struct has one, and their fields ([`parse`]); what is wrong with it
-//! is reported all at once ([`check`]); and one implementation comes out ([`generate`]), whose bounds follow from the
-//! fields ([`bounds`]).
+//! The type is parsed into its variants, of which a struct has one, and their fields ([`parse`]). All errors in it are
+//! reported at once ([`check`]). One implementation is generated ([`generate`]), whose bounds follow from the fields
+//! ([`bounds`]).
 
 mod bounds;
 mod check;
@@ -16,7 +16,7 @@ use crate::sink::Sink;
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
-/// Expands the derive on a type. If the type is refused, nothing is generated but the reasons.
+/// Expands the derive on a type. For a rejected type, only the errors are generated.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     let sink = Sink::default();
     let expanded = match syn::parse2::<DeriveInput>(item) {

@@ -1,4 +1,4 @@
-//! The options of `#[traverse(…)]`, by where it is.
+//! The options of `#[traverse(…)]`, by their position.
 
 use crate::options::{self, Words};
 use crate::sink::Sink;
@@ -9,18 +9,18 @@ use quote::quote;
 use syn::spanned::Spanned;
 use syn::{Attribute, LitStr, Meta};
 
-/// On the type.
+/// Options on the type.
 #[derive(Default, FromMeta)]
 pub(super) struct TypeOptions {
-    /// Where the `jit` crate is; `::jit` without it.
+    /// The path of the `jit` crate; by default `::jit`.
     #[darling(default, rename = "crate")]
     pub(super) krate: Option<syn::Path>,
-    /// What is to hold of the parameters, in place of what follows from the fields.
+    /// The bounds on the parameters, instead of those that follow from the fields.
     #[darling(default)]
     pub(super) bound: Option<LitStr>,
 }
 
-/// On a variant.
+/// Options on a variant.
 #[derive(Default, FromMeta)]
 pub(super) struct VariantOptions {
     /// Its name in paths.
@@ -28,13 +28,13 @@ pub(super) struct VariantOptions {
     pub(super) rename: Option<SpannedValue<String>>,
 }
 
-/// On a field.
+/// Options on a field.
 #[derive(Default, FromMeta)]
 pub(super) struct FieldOptions {
-    /// The field is left out.
+    /// Whether the field is skipped.
     #[darling(default)]
     pub(super) skip: SpannedValue<bool>,
-    /// The field is a value of the host.
+    /// Whether the field is a host value.
     #[darling(default)]
     pub(super) constexpr: SpannedValue<bool>,
     /// Its name in paths.
@@ -78,7 +78,7 @@ pub(super) fn of_field(attributes: &[Attribute], sink: &Sink) -> FieldOptions {
     options::read(all(attributes, sink), &ON_FIELD, sink)
 }
 
-/// The options of all `#[traverse(…)]` of an item.
+/// Returns the options of all `#[traverse(…)]` of an item.
 fn all(attributes: &[Attribute], sink: &Sink) -> TokenStream {
     let ours = attributes.iter().filter(|attribute| attribute.path().is_ident("traverse"));
     let mut options = TokenStream::new();

@@ -1,4 +1,4 @@
-//! A type as the derive sees it: variants, of which a struct has one, and their fields.
+//! The parsed form of a type: variants, of which a struct has one, and their fields.
 
 use super::{check, options};
 use crate::sink::Sink;
@@ -9,25 +9,25 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Data, DeriveInput, Fields, Generics, LitStr, Member, Path, Token, Type, WherePredicate};
 
-/// The type that derives.
+/// The deriving type.
 pub(super) struct Parsed<'a> {
     pub(super) ident: &'a Ident,
     pub(super) generics: &'a Generics,
     /// The path of the `jit` crate.
     pub(super) krate: TokenStream,
-    /// Bounds that the user gave in place of those that follow from the fields.
+    /// Bounds from the user, instead of those that follow from the fields.
     pub(super) bound: Option<Punctuated<WherePredicate, Token![,]>>,
     pub(super) variants: Vec<Variant<'a>>,
 }
 
 /// A variant of an `enum`, or a struct.
 pub(super) struct Variant<'a> {
-    /// How a pattern names it: `Self` or `Self::Name`.
+    /// The pattern that matches it: `Self` or `Self::Name`.
     pub(super) pattern: TokenStream,
     /// Its name in paths; a struct has none.
     pub(super) name: Option<String>,
     pub(super) fields: Vec<Field<'a>>,
-    /// There are fields that are left out.
+    /// Whether some fields are skipped.
     pub(super) skips: bool,
 }
 
@@ -36,15 +36,15 @@ pub(super) struct Field<'a> {
     pub(super) member: Member,
     /// The variable that a pattern binds it to.
     pub(super) binding: Ident,
-    /// Its name in paths, and where that is written.
+    /// Its name in paths, with its span.
     pub(super) name: String,
     pub(super) name_span: Span,
     pub(super) ty: &'a Type,
-    /// Whether it is a value of the host, whatever its type.
+    /// Whether it is a host value, whatever its type.
     pub(super) is_constexpr: bool,
 }
 
-/// Reads a type; nothing if it cannot be one that is traversed.
+/// Parses a type; returns `None` if it cannot be traversed.
 pub(super) fn parse<'a>(input: &'a DeriveInput, sink: &Sink) -> Option<Parsed<'a>> {
     let type_options = options::of_type(&input.attrs, sink);
     let variants = match &input.data {
@@ -85,7 +85,7 @@ fn variant<'a>(pattern: TokenStream, name: Option<String>, all: &'a Fields, sink
     Variant { pattern, name, skips: fields.len() < all.len(), fields }
 }
 
-/// The fields that are not skipped.
+/// Returns the fields that are not skipped.
 fn fields<'a>(fields: &'a Fields, sink: &Sink) -> Vec<Field<'a>> {
     let numbered = fields.iter().zip(fields.members()).enumerate();
     numbered.filter_map(|(index, (field, member))| parse_field(index, field, member, sink)).collect()

@@ -1,10 +1,10 @@
-//! Tests of the derive on tokens: bounds, and what is generated for a type that is refused.
+//! Tests of the derive on tokens: bounds, and the output for a rejected type.
 
 use super::expand;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// The `where` clause of what is derived.
+/// Returns the `where` clause of the derived implementation.
 fn bounds(item: TokenStream) -> String {
     let text = expand(item).to_string();
     let (_, after) = text.split_once(" where").expect("a clause");

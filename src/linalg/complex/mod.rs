@@ -2,7 +2,7 @@
 //!
 //! | part | file |
 //! |---|---|
-//! | making numbers, magnitude, angle, comparison | this file |
+//! | constructors, magnitude, angle, comparison | this file |
 //! | operators | `operators` |
 //! | powers, exponentials, logarithms | `power` |
 //! | circular and hyperbolic functions and their inverses | `trigonometry` |
@@ -20,9 +20,9 @@ mod trigonometry;
 
 pub use operators::ComplexOperand;
 
-/// Two arrays, the real and the imaginary part: in each lane a complex number.
+/// A complex number per lane: two arrays, the real and the imaginary part.
 ///
-/// An array or a number beside a complex number is a real one.
+/// An array or a number combined with a complex number is real.
 ///
 /// ```
 /// use jit::linalg::Complex;
@@ -51,21 +51,21 @@ pub struct Complex<T: Element = f32> {
 }
 
 impl<T: FloatElement> Complex<T> {
-    /// The imaginary unit, whose square is -1.
+    /// Returns the imaginary unit, whose square is -1.
     #[must_use]
     #[track_caller]
     pub fn i() -> Self {
         Self::new(T::default(), T::ONE)
     }
 
-    /// The number with this real part and no imaginary one.
+    /// Creates the number with this real part and a zero imaginary part.
     #[must_use]
     #[track_caller]
     pub fn from_real(re: impl Component<T>) -> Self {
         Self::new(re, T::default())
     }
 
-    /// One in all lanes.
+    /// Returns one in all lanes.
     #[must_use]
     #[track_caller]
     pub fn ones(width: impl Into<Size>) -> Self {
@@ -73,7 +73,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: Array::ones(width), im: Array::zeros(width) }
     }
 
-    /// The number of this magnitude and angle (in radians).
+    /// Returns the number of this magnitude and angle (in radians).
     #[must_use]
     #[track_caller]
     pub fn from_polar(magnitude: impl Component<T>, angle: impl Component<T>) -> Self {
@@ -90,49 +90,49 @@ impl<T: FloatElement> Complex<T> {
         Complex { re, im }
     }
 
-    /// The magnitude, `sqrt(re² + im²)`, without overflow on the way; infinite if a part is.
+    /// Returns the magnitude, `sqrt(re² + im²)`, without intermediate overflow; infinite if a part is.
     #[must_use]
     #[track_caller]
     pub fn abs(&self) -> Array<T> {
         self.re.hypot(&self.im)
     }
 
-    /// The square of the magnitude.
+    /// Returns the square of the magnitude.
     #[must_use]
     #[track_caller]
     pub fn squared_abs(&self) -> Array<T> {
         self.re.mul_add(&self.re, &self.im * &self.im)
     }
 
-    /// The angle from the positive real axis, in [-π, π]; zeros count by their sign.
+    /// Returns the angle from the positive real axis, in [-π, π]; zeros count by their sign.
     #[must_use]
     #[track_caller]
     pub fn arg(&self) -> Array<T> {
         self.im.atan2(&self.re)
     }
 
-    /// The magnitude and the angle.
+    /// Returns the magnitude and the angle.
     #[must_use]
     #[track_caller]
     pub fn to_polar(&self) -> (Array<T>, Array<T>) {
         (self.abs(), self.arg())
     }
 
-    /// Whether a part is NaN.
+    /// True where a part is NaN.
     #[must_use]
     #[track_caller]
     pub fn is_nan(&self) -> Mask {
         self.re.is_nan() | self.im.is_nan()
     }
 
-    /// Whether both parts are finite.
+    /// True where both parts are finite.
     #[must_use]
     #[track_caller]
     pub fn is_finite(&self) -> Mask {
         self.re.is_finite() & self.im.is_finite()
     }
 
-    /// Whether the numbers are equal; false for NaN.
+    /// True where the numbers are equal; false for NaN.
     #[must_use]
     #[track_caller]
     pub fn eq(&self, other: impl ComplexOperand<T>) -> Mask {
@@ -140,21 +140,21 @@ impl<T: FloatElement> Complex<T> {
         self.re.eq(re) & self.im.eq(im.unwrap_or_default())
     }
 
-    /// Whether the numbers differ; true for NaN.
+    /// True where the numbers differ; true for NaN.
     #[must_use]
     #[track_caller]
     pub fn ne(&self, other: impl ComplexOperand<T>) -> Mask {
         !self.eq(other)
     }
 
-    /// The number times `i`.
+    /// Multiplies the number by `i`.
     #[must_use]
     #[track_caller]
     fn times_i(&self) -> Self {
         Complex { re: -&self.im, im: self.re.clone() }
     }
 
-    /// The number divided by `i`.
+    /// Divides the number by `i`.
     #[must_use]
     #[track_caller]
     fn over_i(&self) -> Self {
@@ -163,7 +163,7 @@ impl<T: FloatElement> Complex<T> {
 }
 
 impl<T: Signed> Complex<T> {
-    /// The number with the other sign of its imaginary part.
+    /// Returns the conjugate: the sign of the imaginary part is inverted.
     #[must_use]
     #[track_caller]
     pub fn conj(&self) -> Self {

@@ -5,15 +5,15 @@ use crate::linalg::algebra::{algebra, left};
 use crate::linalg::vector::{difference_of_products, operand_types};
 use crate::{Array, Element, FloatElement, Operand};
 
-/// What operations take beside a complex number: such a number, a reference to one, or a real one: an array or a
-/// number.
+/// The second operand of operations on a complex number: a complex number, a reference to one, or a real one: an array
+/// or a number.
 #[diagnostic::on_unimplemented(
     message = "complex numbers of elements `{T}` cannot be combined with `{Self}`",
     label = "expected `Complex<{T}>`, or an array or a number of its element type",
     note = "element types do not convert by themselves: write `.cast::<{T}>()`"
 )]
 pub trait ComplexOperand<T: Element> {
-    /// The real part, and the imaginary part of what is not real.
+    /// Returns the real part, and the imaginary part unless the number is real.
     #[track_caller]
     fn into_parts(self) -> (Array<T>, Option<Array<T>>);
 }
@@ -61,7 +61,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: &self.re - re, im }
     }
 
-    /// Each part is off by at most two units in the last place.
+    /// The error of each part is at most two units in the last place.
     #[track_caller]
     fn times(&self, (re, im): (Array<T>, Option<Array<T>>)) -> Self {
         let Some(im) = im else {
@@ -116,33 +116,33 @@ impl<T: FloatElement> Complex<T> {
     }
 }
 
-/// `(a + ib) / (c + id)`, whose magnitude is off by a few units in the last place, without overflow of `c² + d²`;
-/// infinite or NaN where the divisor is zero (R. Smith, “Algorithm 116: Complex division”, 1962; M. Baudin, R. Smith,
+/// `(a + ib) / (c + id)`, whose magnitude has an error of a few units in the last place, without overflow of `c² + d²`.
+/// Infinite or NaN where the divisor is zero (R. Smith, “Algorithm 116: Complex division”, 1962; M. Baudin, R. Smith,
 /// “A Robust Complex Division in Scilab”, 2012).
 #[track_caller]
 fn quotient<T: FloatElement>(a: &Array<T>, b: &Array<T>, c: &Array<T>, d: &Array<T>) -> Complex<T> {
-    // With |d| > |c| both numbers are divided by i first.
+    // If |d| > |c|, both numbers are divided by i first.
     let is_steep = d.abs().gt(c.abs());
     let (large, small) = (is_steep.select(d, c), is_steep.select(-c, d));
     let (re, im) = (is_steep.select(b, a), is_steep.select(-a, b));
     let zero = T::default();
     let ratio = large.eq(zero).select(zero, &small / &large);
     let divisor = small.mul_add(&ratio, &large);
-    // A ratio that underflows would lose products that do not vanish.
+    // A ratio that underflows would lose nonzero products.
     let is_lost = ratio.eq(zero) & small.ne(zero);
     let share = |x: &Array<T>| is_lost.select(&small * (x / &large), x * &ratio);
     Complex { re: (&re + share(&im)) / &divisor, im: (&im - share(&re)) / &divisor }
 }
 
 impl<T: FloatElement> Complex<T> {
-    /// The sum over all lanes, of width 1: see [`Array::sum`].
+    /// Returns the sum over all lanes, of width 1: see [`Array::sum`].
     #[must_use]
     #[track_caller]
     pub fn sum(&self) -> Self {
         self.at_full_width().map(Array::sum)
     }
 
-    /// The mean over all lanes, of width 1: see [`Array::mean`].
+    /// Returns the mean over all lanes, of width 1: see [`Array::mean`].
     #[must_use]
     #[track_caller]
     pub fn mean(&self) -> Self {

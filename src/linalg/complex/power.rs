@@ -6,14 +6,15 @@ use super::{Complex, ComplexOperand};
 use crate::linalg::{Component, halves_in_single};
 use crate::{Array, FloatElement};
 
-/// Numbers of which the squares neither overflow nor vanish lie between 2 to the power of this and its reciprocal.
+/// Returns the binary exponent of a lower bound: squares of numbers between it and its reciprocal neither overflow nor
+/// vanish.
 fn square_exponent<T: FloatElement>() -> i32 {
     if T::TYPE == Type::F64 { 500 } else { 60 }
 }
 
 impl<T: FloatElement> Complex<T> {
-    /// The square root whose real part is not negative, off by a few units in the last place; cut along the negative
-    /// real axis, where the imaginary part has the sign of the number's.
+    /// Returns the square root whose real part is not negative, with an error of a few units in the last place. The cut
+    /// is along the negative real axis, where the imaginary part has the sign of the number's.
     #[must_use]
     #[track_caller]
     pub fn sqrt(&self) -> Self {
@@ -54,8 +55,8 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&first, &cosine) * &second, im: scaled(&first, &sine) * second }
     }
 
-    /// The natural logarithm, `ln(abs) + i arg`; cut along the negative real axis, where the imaginary part, ±π, has
-    /// the sign of the number's. Accurate also where the magnitude is near one.
+    /// Returns the natural logarithm, `ln(abs) + i arg`. The cut is along the negative real axis, where the imaginary
+    /// part, ±π, has the sign of the number's. Accurate also where the magnitude is near one.
     #[must_use]
     #[track_caller]
     pub fn ln(&self) -> Self {
@@ -63,13 +64,13 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: self.ln_abs(), im: self.arg() }
     }
 
-    /// The logarithm of the magnitude.
+    /// Returns the logarithm of the magnitude.
     #[track_caller]
     fn ln_abs(&self) -> Array<T> {
         let (re, im) = (self.re.abs(), self.im.abs());
         let (large, small) = (re.max(&im), re.min(&im));
-        // Near one the logarithm is that of the distance of the square from one, which is summed without cancellation:
-        // squares are pairs of a product and its error, and one less than the larger of them is exact.
+        // Near one the logarithm is computed from the distance of the square from one, which is summed without
+        // cancellation: squares are pairs of a product and its error, and the larger of them minus one is exact.
         let [low, high, half] = [0.5, 2.0, 0.5].map(T::from_f64);
         let (square, other) = (&large * &large, &small * &small);
         let errors = large.mul_add(&large, -&square) + small.mul_add(&small, -&other);
@@ -85,7 +86,7 @@ impl<T: FloatElement> Complex<T> {
         is_near.select(near, far)
     }
 
-    /// The logarithm to base 2.
+    /// Returns the logarithm to base 2.
     #[must_use]
     #[track_caller]
     pub fn log2(&self) -> Self {
@@ -93,7 +94,7 @@ impl<T: FloatElement> Complex<T> {
         self.ln() * T::from_f64(std::f64::consts::LOG2_E)
     }
 
-    /// The logarithm to base 10.
+    /// Returns the logarithm to base 10.
     #[must_use]
     #[track_caller]
     pub fn log10(&self) -> Self {
@@ -111,9 +112,9 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&magnitude, &cosine), im: scaled(&magnitude, &sine) }
     }
 
-    /// The number to a complex power, `exp(exponent * ln(self))`; its relative error grows with the magnitude of
-    /// `exponent * ln(self)`. Anything to the power of zero is one; zero to a power with a positive real part is zero,
-    /// and infinite or NaN to others.
+    /// Raises the number to a complex power, `exp(exponent * ln(self))`. The relative error grows with the magnitude of
+    /// `exponent * ln(self)`. Anything to the power of zero is one. Zero to a power with a positive real part is zero,
+    /// and infinite or NaN to other powers.
     #[must_use]
     #[track_caller]
     pub fn pow(&self, exponent: impl ComplexOperand<T>) -> Self {
@@ -132,8 +133,8 @@ impl<T: FloatElement> Complex<T> {
         }
     }
 
-    /// The number to a real power: the magnitude to that power, at that multiple of the angle. Anything to the power of
-    /// zero is one.
+    /// Raises the number to a real power: the magnitude to that power, at that multiple of the angle. Anything to the
+    /// power of zero is one.
     #[must_use]
     #[track_caller]
     pub fn powf(&self, exponent: impl Component<T>) -> Self {
@@ -144,7 +145,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&magnitude, &cosine), im: scaled(&magnitude, &sine) }
     }
 
-    /// The number to a whole power, by repeated multiplication; negative powers are reciprocals.
+    /// Raises the number to a whole power, by repeated multiplication; negative powers are reciprocals.
     #[must_use]
     #[track_caller]
     pub fn powi(&self, exponent: i32) -> Self {
@@ -164,7 +165,7 @@ impl<T: FloatElement> Complex<T> {
         if exponent < 0 { power.recip() } else { power }
     }
 
-    /// The product with itself.
+    /// Returns the square.
     #[must_use]
     #[track_caller]
     pub fn square(&self) -> Self {
@@ -172,7 +173,7 @@ impl<T: FloatElement> Complex<T> {
     }
 }
 
-/// A size, which may be infinite, times a factor; zero where the factor is.
+/// Returns a magnitude, which may be infinite, times a factor; zero where the factor is.
 #[track_caller]
 pub(super) fn scaled<T: FloatElement>(size: &Array<T>, factor: &Array<T>) -> Array<T> {
     factor.eq(T::default()).select(factor.mul_sign(size), size * factor)

@@ -1,7 +1,7 @@
 //! Circular and hyperbolic functions and their inverses.
 //!
 //! The inverses and `tanh` are the algorithms of W. Kahan, “Branch Cuts for Complex Elementary Functions, or Much Ado
-//! About Nothing's Sign Bit”, 1987. Circular functions are hyperbolic ones of the number times `i`.
+//! About Nothing's Sign Bit”, 1987. Circular functions are computed as hyperbolic ones of the number times `i`.
 
 use jit_runtime::ir::Type;
 
@@ -11,14 +11,14 @@ use crate::linalg::halves_in_single;
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement> Complex<T> {
-    /// The sine. Infinite where `cosh(im)` overflows.
+    /// Returns the sine. Infinite where `cosh(im)` overflows.
     #[must_use]
     #[track_caller]
     pub fn sin(&self) -> Self {
         self.times_i().sinh().over_i()
     }
 
-    /// The cosine. Infinite where `cosh(im)` overflows.
+    /// Returns the cosine. Infinite where `cosh(im)` overflows.
     #[must_use]
     #[track_caller]
     pub fn cos(&self) -> Self {
@@ -32,14 +32,14 @@ impl<T: FloatElement> Complex<T> {
         (self.sin(), self.cos())
     }
 
-    /// The tangent.
+    /// Returns the tangent.
     #[must_use]
     #[track_caller]
     pub fn tan(&self) -> Self {
         self.times_i().tanh().over_i()
     }
 
-    /// The hyperbolic sine. Infinite where `cosh(re)` overflows.
+    /// Returns the hyperbolic sine. Infinite where `cosh(re)` overflows.
     #[must_use]
     #[track_caller]
     pub fn sinh(&self) -> Self {
@@ -48,7 +48,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&self.re.sinh(), &cosine), im: scaled(&self.re.cosh(), &sine) }
     }
 
-    /// The hyperbolic cosine. Infinite where `cosh(re)` overflows.
+    /// Returns the hyperbolic cosine. Infinite where `cosh(re)` overflows.
     #[must_use]
     #[track_caller]
     pub fn cosh(&self) -> Self {
@@ -57,7 +57,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&self.re.cosh(), &cosine), im: scaled(&self.re.sinh(), &sine) }
     }
 
-    /// The hyperbolic tangent.
+    /// Returns the hyperbolic tangent.
     #[must_use]
     #[track_caller]
     pub fn tanh(&self) -> Self {
@@ -78,7 +78,7 @@ impl<T: FloatElement> Complex<T> {
         }
     }
 
-    /// The number whose sine this is, with a real part in [-π/2, π/2]; cut along the real axis beyond ±1.
+    /// Returns the arc sine, with a real part in [-π/2, π/2]; cut along the real axis beyond ±1.
     #[must_use]
     #[track_caller]
     pub fn asin(&self) -> Self {
@@ -88,7 +88,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: self.re.atan2(product.re), im: (minus.conj() * plus).im.asinh() }
     }
 
-    /// The number whose cosine this is, with a real part in [0, π]; cut along the real axis beyond ±1.
+    /// Returns the arc cosine, with a real part in [0, π]; cut along the real axis beyond ±1.
     #[must_use]
     #[track_caller]
     pub fn acos(&self) -> Self {
@@ -97,7 +97,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: minus.re.atan2(&plus.re) * T::from_f64(2.0), im: (plus.conj() * minus).im.asinh() }
     }
 
-    /// The roots of `1 - self` and `1 + self`.
+    /// Returns the square roots of `1 - self` and `1 + self`.
     #[track_caller]
     fn roots(&self) -> (Self, Self) {
         let minus = Complex { re: -&self.re + T::ONE, im: -&self.im };
@@ -105,23 +105,23 @@ impl<T: FloatElement> Complex<T> {
         (minus.sqrt(), plus.sqrt())
     }
 
-    /// The number whose tangent this is, with a real part in [-π/2, π/2]; cut along the imaginary axis beyond ±i.
+    /// Returns the arc tangent, with a real part in [-π/2, π/2]; cut along the imaginary axis beyond ±i.
     #[must_use]
     #[track_caller]
     pub fn atan(&self) -> Self {
         self.times_i().atanh().over_i()
     }
 
-    /// The number whose hyperbolic sine this is, with an imaginary part in [-π/2, π/2]; cut along the imaginary axis
-    /// beyond ±i.
+    /// Returns the inverse hyperbolic sine, with an imaginary part in [-π/2, π/2]; cut along the imaginary axis beyond
+    /// ±i.
     #[must_use]
     #[track_caller]
     pub fn asinh(&self) -> Self {
         self.times_i().asin().over_i()
     }
 
-    /// The number whose hyperbolic cosine this is, with a real part that is not negative and an imaginary part in
-    /// [-π, π]; cut along the real axis below 1.
+    /// Returns the inverse hyperbolic cosine, with a real part that is not negative and an imaginary part in [-π, π];
+    /// cut along the real axis below 1.
     #[must_use]
     #[track_caller]
     pub fn acosh(&self) -> Self {
@@ -131,8 +131,8 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: (minus.conj() * &plus).re.asinh(), im: minus.im.atan2(plus.re) * T::from_f64(2.0) }
     }
 
-    /// The number whose hyperbolic tangent this is, with an imaginary part in [-π/2, π/2]; cut along the real axis
-    /// beyond ±1.
+    /// Returns the inverse hyperbolic tangent, with an imaginary part in [-π/2, π/2]; cut along the real axis beyond
+    /// ±1.
     #[must_use]
     #[track_caller]
     pub fn atanh(&self) -> Self {
@@ -141,7 +141,7 @@ impl<T: FloatElement> Complex<T> {
         let [quarter, half, two, four] = [0.25, 0.5, 2.0, 4.0].map(T::from_f64);
         let huge = T::from_f64(if T::TYPE == Type::F64 { 2f64.powi(500) } else { 2f64.powi(60) });
         let is_huge = x.gt(huge) | y.abs().gt(huge);
-        // One less the number, and the square of its magnitude.
+        // One minus the number, and the square of its magnitude.
         let rest = -&x + T::ONE;
         let distance = rest.mul_add(&rest, &y * &y);
         let near = ((&x * four) / distance).ln_1p() * quarter;

@@ -1,4 +1,4 @@
-//! What reads other lanes: gathers, flat arrays, and reading back.
+//! Operations across lanes: gathers, interleaved arrays, and reading back.
 
 use std::panic::Location;
 
@@ -10,8 +10,8 @@ use crate::{Array, Element, Error, Integer, Mask, UInt, eval};
 macro_rules! lanes {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Element> $Type<T> {
-            /// The values at some lanes: see [`Array::gather`]. A component of width 1 beside wider ones belongs to all
-            /// of them.
+            /// Returns the values at some lanes: see [`Array::gather`]. A component of width 1 next to wider ones
+            /// belongs to all of them.
             #[must_use]
             #[track_caller]
             pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
@@ -19,7 +19,7 @@ macro_rules! lanes {
                 $Type { $($c: self.$c.gather_repeated(width, index, None)),* }
             }
 
-            /// As [`gather`](Self::gather) where the mask is true; zero, reading nothing, where it is false.
+            /// Like [`gather`](Self::gather) where the mask is true; zero, without reading, where it is false.
             #[must_use]
             #[track_caller]
             pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
@@ -38,8 +38,8 @@ macro_rules! lanes {
                 $Type { $($c),* }
             }
 
-            /// As [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing, where
-            /// it is false.
+            /// Like [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing,
+            /// where it is false.
             #[must_use]
             #[track_caller]
             pub fn gather_interleaved_masked<I: Integer>(source: &Array<T>, index: &Array<I>, mask: &Mask) -> Self {
@@ -56,7 +56,7 @@ macro_rules! lanes {
                 target.scatter_packet(&[$(self.$c.clone()),*], index);
             }
 
-            /// As [`scatter_interleaved`](Self::scatter_interleaved) on the lanes where the mask is true; the others
+            /// Like [`scatter_interleaved`](Self::scatter_interleaved) on the lanes where the mask is true; the others
             /// may have any index.
             #[track_caller]
             pub fn scatter_interleaved_masked<I: Integer>(&self, target: &mut Array<T>, index: &Array<I>, mask: &Mask) {
@@ -83,7 +83,7 @@ macro_rules! lanes {
             ///
             /// # Panics
             ///
-            /// When the components have several widths beside 1.
+            /// When the components have several widths other than 1.
             #[must_use]
             #[track_caller]
             pub fn to_interleaved(&self) -> Array<T> {
@@ -99,7 +99,7 @@ macro_rules! lanes {
                 flat
             }
 
-            /// The elements, one value for each lane. Evaluates, and waits for the result.
+            /// Returns the elements, one value for each lane. Evaluates, and waits for the result.
             ///
             /// # Errors
             ///
@@ -112,7 +112,7 @@ macro_rules! lanes {
                 Ok((0..width).map(|lane| [$($c[if $c.len() == 1 { 0 } else { lane }]),*]).collect())
             }
 
-            /// The value of one lane. Evaluates, and waits for the result.
+            /// Returns the value of one lane. Evaluates, and waits for the result.
             ///
             /// # Errors
             ///
@@ -124,7 +124,7 @@ macro_rules! lanes {
                 Ok([$(self.$c.get(if is_everywhere && self.$c.len() == 1 { 0 } else { lane })?),*])
             }
 
-            /// The only value. Evaluates, and waits for the result.
+            /// Returns the only value. Evaluates, and waits for the result.
             ///
             /// # Errors
             ///
@@ -152,7 +152,7 @@ fn refuse_ragged<T: Element>(flat: &Array<T>, components: usize) -> ! {
     .panic()
 }
 
-/// Panics if arrays have several widths beside 1.
+/// Panics if arrays have several widths other than 1.
 #[track_caller]
 pub(super) fn refuse_uneven<T: Element>(components: &[(&'static str, &Array<T>)]) {
     let mut wide = components.iter().filter(|(_, array)| array.len() != 1);

@@ -1,9 +1,9 @@
-//! What all values of several named arrays share: vectors, complex numbers, quaternions.
+//! The common part of all types with several named arrays: vectors, complex numbers, quaternions.
 //!
 //! | part | file |
 //! |---|---|
-//! | making values, components | this file |
-//! | gathers, flat arrays, reading | `lanes` |
+//! | constructors, components | this file |
+//! | gathers, interleaved arrays, reading | `lanes` |
 //! | printing | `print` |
 
 use super::vector::Component;
@@ -29,7 +29,7 @@ pub(super) use for_each_composite;
 macro_rules! composite {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Element> $Type<T> {
-            /// The value of these components: arrays, references to arrays, or numbers.
+            /// Creates the value of these components: arrays, references to arrays, or numbers.
             #[inline]
             #[must_use]
             #[track_caller]
@@ -37,7 +37,7 @@ macro_rules! composite {
                 $Type { $($c: $c.into_component()),* }
             }
 
-            /// Zero (false) in all components and lanes.
+            /// Returns zero (false) in all components and lanes.
             #[must_use]
             #[track_caller]
             pub fn zeros(width: impl Into<Size>) -> Self {
@@ -45,35 +45,35 @@ macro_rules! composite {
                 $Type { $($c: zeros.clone()),* }
             }
 
-            /// Zeros of the same width.
+            /// Returns zeros of the same width.
             #[must_use]
             #[track_caller]
             pub fn zeros_like(&self) -> Self {
                 Self::zeros(self.width())
             }
 
-            /// The components, in order.
+            /// Returns the components, in order.
             #[inline]
             #[must_use]
             pub fn to_array(&self) -> [Array<T>; $n] {
                 [$(self.$c.clone()),*]
             }
 
-            /// The components lent, in order.
+            /// Returns the components mutably, in order.
             #[inline]
             #[must_use]
             pub fn components(&self) -> [&Array<T>; $n] {
                 [$(&self.$c),*]
             }
 
-            /// A function of each component.
+            /// Applies a function to each component.
             #[must_use]
             pub fn map<U: Element>(&self, mut function: impl FnMut(&Array<T>) -> Array<U>) -> $Type<U> {
                 $Type { $($c: function(&self.$c)),* }
             }
 
-            /// The number of lanes: that of the widest component. Components are of one width or of width 1, which is
-            /// checked when they are combined.
+            /// Returns the number of lanes: that of the widest component. All components have this width or width 1,
+            /// which is checked when they are combined.
             #[inline]
             #[must_use]
             #[expect(clippy::len_without_is_empty, reason = "this is no collection of lanes; widths are compared")]
@@ -82,14 +82,14 @@ macro_rules! composite {
                 widths.into_iter().find(|&width| width != 1).unwrap_or(1)
             }
 
-            /// The number of lanes, to make arrays of the same width.
+            /// Returns the number of lanes, to make arrays of the same width.
             #[inline]
             #[must_use]
             pub fn width(&self) -> Size {
                 self.len().into()
             }
 
-            /// The value with components of width 1 repeated, for what treats lanes together.
+            /// Returns the value with components of width 1 repeated, for operations on whole lanes.
             #[track_caller]
             pub(in crate::linalg) fn at_full_width(&self) -> Self {
                 lanes::refuse_uneven(&[$((stringify!($c), &self.$c)),*]);
@@ -97,14 +97,14 @@ macro_rules! composite {
                 self.map(|array| if array.len() == width { array.clone() } else { array.repeat(width) })
             }
 
-            /// Each element converted to another type: see [`Array::cast`].
+            /// Converts each element to another type: see [`Array::cast`].
             #[must_use]
             #[track_caller]
             pub fn cast<U: Element>(&self) -> $Type<U> {
                 $Type { $($c: self.$c.cast()),* }
             }
 
-            /// The same values, never part of the code: see [`Array::make_opaque`].
+            /// Returns the same values, but never as literals in the code: see [`Array::make_opaque`].
             #[must_use]
             #[track_caller]
             pub fn make_opaque(&self) -> Self {
@@ -113,7 +113,7 @@ macro_rules! composite {
         }
 
         impl<T: Element> From<[T; $n]> for $Type<T> {
-            /// A constant, the same in all lanes.
+            /// Returns a constant, the same in all lanes.
             #[track_caller]
             fn from(values: [T; $n]) -> Self {
                 let [$($c),*] = values;
@@ -137,7 +137,7 @@ macro_rules! composite {
         }
 
         impl<T: Element> From<&[[T; $n]]> for $Type<T> {
-            /// One value for each lane.
+            /// Creates one value for each lane.
             #[track_caller]
             fn from(lanes: &[[T; $n]]) -> Self {
                 $Type { $($c: lanes.iter().map(|lane| lane[$index]).collect::<Vec<T>>().into()),* }

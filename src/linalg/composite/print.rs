@@ -1,4 +1,4 @@
-//! Values of several arrays as text: a row for each lane, as NumPy prints a matrix.
+//! Formatting of values of several arrays: a row for each lane, as NumPy prints a matrix.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::{Element, Error, eval};
 macro_rules! print {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Element> fmt::Display for $Type<T> {
-            /// The values, one in each row, which evaluates them; where there are many, those at both ends. Where the
-            /// evaluation fails, its error is printed in their place.
+            /// Writes the values, one in each row, which evaluates them; if there are many, only those at both ends. If
+            /// the evaluation fails, its error is printed in their place.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let row = |lane| -> Result<Vec<T>, Error> {
                     Ok(vec![$(self.$c.get(if self.$c.len() == 1 { 0 } else { lane })?),*])
@@ -24,7 +24,7 @@ macro_rules! print {
         }
 
         impl<T: Element> fmt::Debug for $Type<T> {
-            /// The components as [`Array`](crate::Array)s are debugged. Evaluates nothing.
+            /// Writes the components as [`Array`](crate::Array)s are debugged. Evaluates nothing.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($Type))$(.field(stringify!($c), &self.$c))*.finish()
             }

@@ -6,10 +6,10 @@ use crate::FloatElement;
 use crate::linalg::{Matrix, is_half};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// The matrix `l`, zero above its diagonal and positive on it, with `self = l * l.transpose()`.
+    /// Returns the matrix `l`, zero above its diagonal and positive on it, with `self = l * l.transpose()`.
     ///
-    /// Reads the diagonal and what lies below it. Lanes whose matrix is not positive definite give NaN, or infinities
-    /// where it is semidefinite.
+    /// Reads the diagonal and the entries below it. Lanes whose matrix is not positive definite yield NaN, or
+    /// infinities where it is semidefinite.
     #[must_use]
     #[track_caller]
     pub fn cholesky(&self) -> Self {

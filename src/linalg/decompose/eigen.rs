@@ -8,10 +8,10 @@ use crate::linalg::vector::{Vec2, Vec3, Vec4, for_each_vector};
 use crate::linalg::{Matrix, epsilon, is_half};
 use crate::{Array, FloatElement, UInt, jit};
 
-/// Sweeps converge quadratically: matrices of these sizes need about six, and this many are never made.
+/// Sweeps converge quadratically: matrices of these sizes need about six, so this bound is never reached.
 const MOST_SWEEPS: u32 = 30;
 
-/// Makes the entry `(p, q)` of a symmetric matrix zero by a rotation; turns the columns of `vectors` along.
+/// Makes the entry `(p, q)` of a symmetric matrix zero by a rotation; applies it to the columns of `vectors`, too.
 #[track_caller]
 fn rotate<T: FloatElement, const N: usize>(a: &mut Matrix<T, N>, vectors: &mut Matrix<T, N>, p: usize, q: usize) {
     let entry = a.rows[p][q].clone();
@@ -30,7 +30,7 @@ fn rotate<T: FloatElement, const N: usize>(a: &mut Matrix<T, N>, vectors: &mut M
     vectors.rotate_columns(p, q, &cosine, &sine);
 }
 
-/// The tangent of the smaller angle by which a rotation makes the entry `entry` of a symmetric matrix zero, where
+/// Returns the tangent of the smaller rotation angle that makes the entry `entry` of a symmetric matrix zero, where
 /// `difference` is that of the diagonal entries; zero where the entry is zero.
 #[track_caller]
 pub(super) fn smaller_tangent<T: FloatElement>(difference: &Array<T>, entry: &Array<T>) -> Array<T> {
@@ -40,14 +40,14 @@ pub(super) fn smaller_tangent<T: FloatElement>(difference: &Array<T>, entry: &Ar
     entry.eq(T::default()).select(T::default(), tangent)
 }
 
-/// Two numbers as a point of the plane, turned.
+/// Rotates two numbers as a point of the plane.
 #[track_caller]
 fn turned<T: FloatElement>(a: &Array<T>, b: &Array<T>, cosine: &Array<T>, sine: &Array<T>) -> (Array<T>, Array<T>) {
     (cosine.mul_add(a, -(sine * b)), sine.mul_add(a, cosine * b))
 }
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// Turns two columns in their plane.
+    /// Rotates two columns in their plane.
     #[track_caller]
     pub(super) fn rotate_columns(&mut self, p: usize, q: usize, cosine: &Array<T>, sine: &Array<T>) {
         for row in &mut self.rows {
@@ -55,7 +55,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         }
     }
 
-    /// The largest absolute values beside the diagonal, and on it, of a symmetric matrix.
+    /// Returns the largest absolute values off the diagonal, and on it, of a symmetric matrix.
     #[track_caller]
     fn largest(&self) -> (Array<T>, Array<T>) {
         let (mut beside, mut on) = (Array::default(), self.rows[0][0].abs());
@@ -68,7 +68,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         (beside, on)
     }
 
-    /// Whether what lies beside the diagonal cannot be neglected.
+    /// Returns whether the off-diagonal entries cannot be neglected.
     #[track_caller]
     fn is_far_from_diagonal(&self) -> crate::Mask {
         let (beside, on) = self.largest();
@@ -76,7 +76,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
     }
 }
 
-/// A symmetric matrix made diagonal, and the rotations that did it.
+/// Diagonalises a symmetric matrix; returns the result and the rotations.
 #[jit]
 fn diagonalise<T: FloatElement, const N: usize>(matrix: &Matrix<T, N>) -> (Matrix<T, N>, Matrix<T, N>) {
     let (mut a, mut vectors) = (matrix.clone(), Matrix::<T, N>::identity());
@@ -115,13 +115,12 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 macro_rules! symmetric_eigen {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: FloatElement> Matrix<T, $n> {
-            /// The eigenvalues of a symmetric matrix, in falling order, and a matrix whose columns are their
-            /// eigenvectors, of length one and perpendicular to each other:
-            /// `self = v * Matrix::from_diagonal(values) * v.transpose()`.
+            /// Returns the eigenvalues of a symmetric matrix, in descending order, and a matrix whose columns are their
+            /// eigenvectors, which are orthonormal: `self = v * Matrix::from_diagonal(values) * v.transpose()`.
             ///
-            /// Reads the diagonal and what lies above it. Values are off by a few units in the last place of the
-            /// largest; where values are equal, their vectors are any that are perpendicular. Lanes with infinities or
-            /// NaN give NaN.
+            /// Reads the diagonal and the entries above it. The error of the values is a few units in the last place of
+            /// the largest. Where values are equal, their vectors are not unique, but orthonormal. Lanes with
+            /// infinities or NaN yield NaN.
             #[must_use]
             #[track_caller]
             pub fn symmetric_eigen(&self) -> ($Vec<T>, Self) {

@@ -1,4 +1,4 @@
-//! Triangular factors by Gauss's elimination with partial pivoting, and equations.
+//! Triangular factors by Gaussian elimination with partial pivoting, and linear equations.
 //!
 //! G. Golub, C. Van Loan, “Matrix Computations”, 4th edition, §3.4.
 
@@ -7,8 +7,9 @@ use crate::linalg::{Matrix, is_half};
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// Matrices `(p, l, u)` with `p * self = l * u`: `p` exchanges rows, so that the largest pivots are taken; `l` has
-    /// ones on its diagonal and entries of at most one below it, zeros above it; `u` has zeros below its diagonal.
+    /// Returns matrices `(p, l, u)` with `p * self = l * u`. `p` exchanges rows so that the largest pivots are taken.
+    /// `l` has ones on its diagonal, entries of at most one below it, and zeros above it. `u` has zeros below its
+    /// diagonal.
     ///
     /// Singular matrices have zeros on the diagonal of `u`.
     #[must_use]
@@ -34,11 +35,12 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         (p, factors + T::ONE, u)
     }
 
-    /// Subtracts that multiple of a row from another that makes its entry below the pivot zero; gives the factor.
+    /// Subtracts a multiple of a row from another one so that its entry below the pivot becomes zero; returns the
+    /// factor.
     #[track_caller]
     fn eliminate(&mut self, pivot: usize, row: usize) -> Array<T> {
         let divisor = &self.rows[pivot][pivot];
-        // Where the pivot is zero, so is what lies below it.
+        // Where the pivot is zero, so are the entries below it.
         let factor = divisor.eq(T::default()).select(T::default(), &self.rows[row][pivot] / divisor);
         let negated = -&factor;
         self.rows[row][pivot] = T::default().into();
@@ -48,7 +50,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         factor
     }
 
-    /// The matrix `x` with `self * x = right`.
+    /// Returns the matrix `x` with `self * x = right`.
     ///
     /// See [`solve`](Matrix::solve).
     #[must_use]
@@ -62,7 +64,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         columns.transpose()
     }
 
-    /// Replaces right sides by solutions.
+    /// Replaces right-hand sides by solutions.
     #[track_caller]
     fn solve_lines(&self, lines: &mut [[Array<T>; N]]) {
         let mut u = self.clone();
@@ -104,9 +106,9 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 macro_rules! solve {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: FloatElement> Matrix<T, $n> {
-            /// The vector `x` with `self * x = right`, by elimination with partial pivoting: `self * x` is off by a few
-            /// units in the last place of the largest products. Lanes whose matrix has no inverse give infinities or
-            /// NaN.
+            /// Returns the vector `x` with `self * x = right`, by elimination with partial pivoting. The product
+            /// `self * x` has an error of a few units in the last place of the largest products. Lanes whose matrix has
+            /// no inverse yield infinities or NaN.
             #[must_use]
             #[track_caller]
             pub fn solve(&self, right: impl VectorOperand<$Vec<T>>) -> $Vec<T> {

@@ -9,7 +9,7 @@
 //! | [`svd`](Matrix::svd), [`polar`](Matrix::polar) | any matrix | `svd` |
 //!
 //! Elimination and reflections are straight-line code; lanes differ by selection. Iterations are traced loops, which
-//! end when the last lane is done. Halves are decomposed in single precision.
+//! end when the last lane has converged. Halves are decomposed in single precision.
 
 use crate::linalg::Matrix;
 use crate::{Array, Element, FloatElement, Mask};
@@ -49,7 +49,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
     }
 }
 
-/// Sorts values, in falling order, and the columns of a matrix with them. Equal values stay in order.
+/// Sorts values in descending order, and the columns of a matrix with them. The order of equal values is kept.
 #[track_caller]
 fn sort_falling<T: FloatElement, const N: usize>(values: &mut [Array<T>; N], columns: &mut [&mut Matrix<T, N>]) {
     for end in (1..N).rev() {

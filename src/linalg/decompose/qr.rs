@@ -6,11 +6,11 @@ use crate::linalg::{Matrix, is_half};
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// Matrices `(q, r)` with `self = q * r`: the columns of `q` have length one and are perpendicular to each other,
-    /// always; `r` has zeros below its diagonal and no negative numbers on it.
+    /// Returns matrices `(q, r)` with `self = q * r`. The columns of `q` are always orthonormal. `r` has zeros below
+    /// its diagonal and no negative numbers on it.
     ///
-    /// Where the columns of the matrix depend on each other, `r` has zeros on its diagonal. Squares of entries must
-    /// neither overflow nor underflow: in `f32` entries should lie between 1e-18 and 1e18.
+    /// Where the columns of the matrix are linearly dependent, `r` has zeros on its diagonal. Squares of entries must
+    /// neither overflow nor underflow: in `f32` entries should be between 1e-18 and 1e18.
     #[must_use]
     #[track_caller]
     pub fn qr(&self) -> (Self, Self) {
@@ -39,20 +39,20 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         (q, r)
     }
 
-    /// The normal of the mirror that maps a column's part from the diagonal downwards onto the diagonal, and 2 over its
-    /// squared length; zero where that part is zero.
+    /// Returns the normal of the mirror that maps the part of a column from the diagonal downwards onto the diagonal,
+    /// and 2 over its squared length; zero where that part is zero.
     #[track_caller]
     fn mirror(&self, column: usize) -> (Vec<Array<T>>, Array<T>) {
         let mut normal: Vec<Array<T>> = self.rows[column..].iter().map(|row| row[column].clone()).collect();
         let length = squared_length(&normal).sqrt();
-        // Away from the diagonal entry, so that nothing cancels.
+        // Away from the diagonal entry, so that there is no cancellation.
         normal[0] = &normal[0] + length.copysign(&normal[0]);
         let squared = squared_length(&normal);
         let scale = squared.eq(T::default()).select(T::default(), squared.recip() * T::from_f64(2.0));
         (normal, scale)
     }
 
-    /// Reflects each column, from a row downwards.
+    /// Reflects each column from a row downwards.
     #[track_caller]
     fn reflect_columns(&mut self, (normal, scale): &(Vec<Array<T>>, Array<T>), first: usize) {
         for column in first..N {
@@ -67,7 +67,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         }
     }
 
-    /// Reflects each row, from a column onwards.
+    /// Reflects each row from a column onwards.
     #[track_caller]
     fn reflect_rows(&mut self, (normal, scale): &(Vec<Array<T>>, Array<T>), first: usize) {
         for row in &mut self.rows {

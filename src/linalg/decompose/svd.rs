@@ -2,7 +2,7 @@
 //!
 //! Rotations make the columns perpendicular to each other (M. Hestenes, “Inversion of matrices by biorthogonalization
 //! and related results”, 1958; J. Demmel, K. Veselić, “Jacobi's method is more accurate than QR”, 1992). Reflections
-//! then give the left vectors: they are perpendicular even where singular values are zero.
+//! then yield the left vectors, which are perpendicular even where singular values are zero.
 
 use jit_runtime::ir::Type;
 
@@ -13,11 +13,11 @@ use crate::linalg::vector::{Vec2, Vec3, Vec4, for_each_vector};
 use crate::linalg::{Matrix, epsilon, is_half};
 use crate::{Array, FloatElement, Mask, UInt, jit};
 
-/// Sweeps converge quadratically: matrices of these sizes need about six, and this many are never made.
+/// Sweeps converge quadratically: matrices of these sizes need about six, so this bound is never reached.
 const MOST_SWEEPS: u32 = 30;
 
-/// Makes two rows perpendicular to each other by a rotation; turns those of `vectors` along. Gives whether they were
-/// not yet.
+/// Makes two rows perpendicular to each other by a rotation; applies it to those of `vectors`, too. Returns whether
+/// they were not perpendicular before.
 #[track_caller]
 fn rotate<T: FloatElement, const N: usize>(
     a: &mut Matrix<T, N>,
@@ -39,7 +39,7 @@ fn rotate<T: FloatElement, const N: usize>(
     pq.abs().gt((pp.sqrt() * qq.sqrt()) * T::from_f64(N as f64 * epsilon::<T>()))
 }
 
-/// A matrix whose rows were made perpendicular, and the rotations that did it.
+/// Makes the rows of a matrix perpendicular; returns the result and the rotations.
 #[jit]
 fn orthogonalise<T: FloatElement, const N: usize>(matrix: &Matrix<T, N>) -> (Matrix<T, N>, Matrix<T, N>) {
     let (mut a, mut vectors) = (matrix.clone(), Matrix::<T, N>::identity());
@@ -78,7 +78,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         (u, values, v)
     }
 
-    /// A factor that makes the squares of the entries neither overflow nor vanish; one for most matrices.
+    /// Returns a factor with which the squares of the entries neither overflow nor vanish; one for most matrices.
     #[track_caller]
     fn scale_of_squares(&self) -> Array<T> {
         let exponent = if T::TYPE == Type::F64 { 400 } else { 40 };
@@ -88,11 +88,12 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         is_small.select(large, largest.gt(large).select(small, T::ONE))
     }
 
-    /// Matrices `(q, p)` with `self = q * p`: the columns of `q` have length one and are perpendicular to each other;
-    /// `p` is symmetric and has no negative eigenvalues.
+    /// Returns matrices `(q, p)` with `self = q * p`. The columns of `q` are orthonormal; `p` is symmetric and has no
+    /// negative eigenvalues.
     ///
-    /// Of all such matrices, `q` is the nearest to the matrix. It is a rotation where the determinant is positive, and
-    /// includes a reflection where that is negative. Where the matrix has no inverse, `q` is one of several.
+    /// Of all orthogonal matrices, `q` is the nearest to the matrix. It is a rotation where the determinant is
+    /// positive, and includes a reflection where the determinant is negative. Where the matrix has no inverse, `q` is
+    /// not unique.
     #[must_use]
     #[track_caller]
     pub fn polar(&self) -> (Self, Self) {
@@ -115,12 +116,12 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 macro_rules! svd {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: FloatElement> Matrix<T, $n> {
-            /// Singular values and vectors `(u, values, v)`, with
-            /// `self = u * Matrix::from_diagonal(values) * v.transpose()`: the values are in falling order and not
-            /// negative; the columns of `u` and of `v` have length one and are perpendicular to each other, even where
-            /// the matrix has no inverse.
+            /// Returns singular values and vectors `(u, values, v)`, with `self = u * Matrix::from_diagonal(values) *
+            /// v.transpose()`. The values are in descending order and not negative. The columns of `u` and of `v` are
+            /// orthonormal, even where the matrix has no inverse.
             ///
-            /// Values are off by a few units in the last place of the largest. Lanes with infinities or NaN give NaN.
+            /// The error of the values is a few units in the last place of the largest. Lanes with infinities or NaN
+            /// yield NaN.
             #[must_use]
             #[track_caller]
             pub fn svd(&self) -> (Self, $Vec<T>, Self) {

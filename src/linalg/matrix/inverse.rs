@@ -1,6 +1,6 @@
 //! Determinants and inverses by cofactors.
 //!
-//! Two by two minors are computed without cancellation; larger ones are expanded along their first row, where equal
+//! Two by two minors are computed without cancellation. Larger ones are expanded along their first row, where equal
 //! minors are one node of the trace.
 
 use super::Matrix;
@@ -8,7 +8,7 @@ use crate::linalg::vector::difference_of_products;
 use crate::{Array, FloatElement, Signed};
 
 impl<T: Signed, const N: usize> Matrix<T, N> {
-    /// In each lane, the determinant, expanded by rows. Integers wrap.
+    /// Returns the determinant in each lane, expanded by rows. Integers wrap.
     #[must_use]
     #[track_caller]
     pub fn determinant(&self) -> Array<T> {
@@ -16,7 +16,7 @@ impl<T: Signed, const N: usize> Matrix<T, N> {
         self.minor(&all, &all)
     }
 
-    /// The determinant of some rows and columns.
+    /// Returns the determinant of some rows and columns.
     #[track_caller]
     fn minor(&self, rows: &[usize], columns: &[usize]) -> Array<T> {
         let entry = |row: usize, column: usize| &self.rows[rows[row]][columns[column]];
@@ -38,7 +38,7 @@ impl<T: Signed, const N: usize> Matrix<T, N> {
         sum.unwrap_or_default()
     }
 
-    /// The transpose of the matrix of cofactors: the inverse times the determinant.
+    /// Returns the adjugate, the transpose of the matrix of cofactors: the inverse times the determinant.
     #[must_use]
     #[track_caller]
     pub fn adjugate(&self) -> Self {
@@ -55,11 +55,11 @@ impl<T: Signed, const N: usize> Matrix<T, N> {
 }
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// The inverse, by cofactors. Lanes whose matrix has no inverse give infinities or NaN.
+    /// Returns the inverse, by cofactors. Lanes whose matrix has no inverse yield infinities or NaN.
     ///
     /// The error of an entry is a few units in the last place times the condition of the matrix. Products of `N`
-    /// entries must neither overflow nor underflow: in `f32` entries of a Mat4 should lie between 1e-9 and 1e9. To
-    /// solve equations, [`solve`](Matrix::solve) is more accurate and has no such limits.
+    /// entries must neither overflow nor underflow: in `f32` entries of a Mat4 should be between 1e-9 and 1e9. To solve
+    /// equations, [`solve`](Matrix::solve) is more accurate and has no such limits.
     #[must_use]
     #[track_caller]
     pub fn inverse(&self) -> Self {
@@ -72,7 +72,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         adjugate * determinant.recip()
     }
 
-    /// The transpose of the inverse, which transforms normals.
+    /// Returns the transpose of the inverse, which transforms normals.
     #[must_use]
     #[track_caller]
     pub fn inverse_transpose(&self) -> Self {

@@ -1,8 +1,8 @@
-//! Square matrices of arrays: lane by lane, a matrix.
+//! Square matrices of arrays: one matrix per lane.
 //!
 //! | part | file |
 //! |---|---|
-//! | making matrices, rows, columns, entries | this file, `parts` |
+//! | constructors, rows, columns, entries | this file, `parts` |
 //! | operators | `operators` |
 //! | determinant, inverse | `inverse` |
 //! | reading, printing | `read` |
@@ -21,9 +21,9 @@ pub(in crate::linalg) use operators::dot;
 pub use operators::{MatrixFactor, MatrixOperand};
 pub use parts::Line;
 
-/// `N` by `N` arrays: in each lane a matrix.
+/// A matrix per lane: `N` by `N` arrays.
 ///
-/// An entry is reached by its row and column: `m[(0, 2)]`.
+/// An entry is accessed by its row and column: `m[(0, 2)]`.
 #[derive(Clone, Traverse)]
 pub struct Matrix<T: Element, const N: usize> {
     pub(in crate::linalg) rows: [[Array<T>; N]; N],
@@ -37,7 +37,7 @@ pub type Mat3<T = f32> = Matrix<T, 3>;
 pub type Mat4<T = f32> = Matrix<T, 4>;
 
 impl<T: Element, const N: usize> Matrix<T, N> {
-    /// The same array or number in all entries.
+    /// Creates a matrix with the same array or number in all entries.
     #[must_use]
     #[track_caller]
     pub fn splat(all: impl Component<T>) -> Self {
@@ -52,39 +52,39 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         Self::splat(Array::zeros(width))
     }
 
-    /// The matrix whose rows and columns are exchanged.
+    /// Returns the transpose.
     #[must_use]
     pub fn transpose(&self) -> Self {
         Matrix { rows: std::array::from_fn(|row| std::array::from_fn(|column| self.rows[column][row].clone())) }
     }
 
-    /// A function of each entry.
+    /// Applies a function to each entry.
     #[must_use]
     pub fn map<U: Element>(&self, mut function: impl FnMut(&Array<T>) -> Array<U>) -> Matrix<U, N> {
         Matrix { rows: std::array::from_fn(|row| std::array::from_fn(|column| function(&self.rows[row][column]))) }
     }
 
-    /// Each entry converted to another type: see [`Array::cast`].
+    /// Converts each entry to another type: see [`Array::cast`].
     #[must_use]
     pub fn cast<U: Element>(&self) -> Matrix<U, N> {
         self.map(Array::cast)
     }
 
-    /// The same values, never part of the code: see [`Array::make_opaque`].
+    /// Returns the same values, but never as literals in the code: see [`Array::make_opaque`].
     #[must_use]
     pub fn make_opaque(&self) -> Self {
         self.map(Array::make_opaque)
     }
 
-    /// The number of lanes: that of the widest entry. Entries are of one width or of width 1, which is checked when
-    /// they are combined.
+    /// Returns the number of lanes: that of the widest entry. All entries have this width or width 1, which is checked
+    /// when they are combined.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a matrix is no collection of lanes; widths are compared")]
     pub fn len(&self) -> usize {
         self.rows.iter().flatten().map(Array::len).find(|&width| width != 1).unwrap_or(1)
     }
 
-    /// The number of lanes, to make arrays of the same width.
+    /// Returns the number of lanes, to make arrays of the same width.
     #[must_use]
     pub fn width(&self) -> Size {
         self.len().into()
@@ -92,14 +92,14 @@ impl<T: Element, const N: usize> Matrix<T, N> {
 }
 
 impl<T: Number, const N: usize> Matrix<T, N> {
-    /// Ones on the diagonal, zeros elsewhere; the same in all lanes.
+    /// Returns the identity: ones on the diagonal, zeros elsewhere, the same in all lanes.
     #[must_use]
     #[track_caller]
     pub fn identity() -> Self {
         Self::scalar(T::ONE)
     }
 
-    /// The identity times an array or a number.
+    /// Returns the identity times an array or a number.
     #[must_use]
     #[track_caller]
     pub fn scalar(factor: impl Component<T>) -> Self {
@@ -111,7 +111,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
         matrix
     }
 
-    /// In each lane, the sum of the diagonal.
+    /// Returns the trace in each lane: the sum of the diagonal.
     #[must_use]
     #[track_caller]
     pub fn trace(&self) -> Array<T> {
@@ -122,7 +122,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
         sum
     }
 
-    /// In each lane, the sum of the squares of the entries.
+    /// Returns, in each lane, the sum of the squares of the entries.
     #[must_use]
     #[track_caller]
     pub fn squared_frobenius_norm(&self) -> Array<T> {
@@ -133,7 +133,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
         sum
     }
 
-    /// The product of entries at the same place.
+    /// Multiplies the corresponding entries.
     #[must_use]
     #[track_caller]
     pub fn entrywise_product(&self, other: &Self) -> Self {
@@ -148,7 +148,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
 }
 
 impl<T: Signed, const N: usize> Matrix<T, N> {
-    /// In each lane, the largest absolute value of an entry.
+    /// Returns, in each lane, the largest absolute value of an entry.
     #[must_use]
     #[track_caller]
     pub fn max_norm(&self) -> Array<T> {
@@ -161,7 +161,7 @@ impl<T: Signed, const N: usize> Matrix<T, N> {
 }
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// In each lane, the root of the sum of the squares of the entries.
+    /// Returns the Frobenius norm in each lane: the root of the sum of the squares of the entries.
     #[must_use]
     #[track_caller]
     pub fn frobenius_norm(&self) -> Array<T> {
@@ -172,7 +172,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 impl<T: Element, const N: usize> std::ops::Index<(usize, usize)> for Matrix<T, N> {
     type Output = Array<T>;
 
-    /// An entry by its row and column.
+    /// Returns an entry by its row and column.
     #[track_caller]
     fn index(&self, (row, column): (usize, usize)) -> &Array<T> {
         &self.rows[row][column]
@@ -187,14 +187,14 @@ impl<T: Element, const N: usize> std::ops::IndexMut<(usize, usize)> for Matrix<T
 }
 
 impl<T: Number, const N: usize> Default for Matrix<T, N> {
-    /// The identity.
+    /// Returns the identity.
     #[track_caller]
     fn default() -> Self {
         Self::identity()
     }
 }
 
-/// An array or a number in the place of a matrix: that times the identity.
+/// An array or a number in place of a matrix represents that multiple of the identity.
 macro_rules! from_component {
     ([$($generics:tt)*] $T:ty: $Component:ty) => {
         impl<$($generics)* const N: usize> From<$Component> for Matrix<$T, N> {
@@ -211,7 +211,7 @@ from_component!([T: Number,] T: &Array<T>);
 from_component!([T: Number,] T: T);
 
 impl<T: Element, const N: usize> From<[[T; N]; N]> for Matrix<T, N> {
-    /// A constant matrix, given by its rows; the same in all lanes.
+    /// Returns a constant matrix, given by its rows; the same in all lanes.
     #[track_caller]
     fn from(rows: [[T; N]; N]) -> Self {
         Matrix::from_rows(rows)
@@ -225,7 +225,7 @@ impl<T: Element, const N: usize> From<[[Array<T>; N]; N]> for Matrix<T, N> {
 }
 
 impl<T: Element, const N: usize> From<&[[[T; N]; N]]> for Matrix<T, N> {
-    /// One matrix for each lane.
+    /// Creates one matrix for each lane.
     #[track_caller]
     fn from(lanes: &[[[T; N]; N]]) -> Self {
         let mut matrix = Matrix::splat(T::default());

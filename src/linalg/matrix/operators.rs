@@ -1,7 +1,7 @@
 //! Operators of matrices.
 //!
 //! `*` is the product of matrices, of a matrix and a column vector, and of a matrix and an array or a number. In sums,
-//! an array or a number represents that times the identity.
+//! an array or a number represents that multiple of the identity.
 
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -9,26 +9,26 @@ use super::{Component, Matrix};
 use crate::linalg::vector::{Vec2, Vec3, Vec4, for_each_vector, number_types, operand_types};
 use crate::{Array, Element, Number, Operand, Signed};
 
-/// What is added to a matrix: a matrix, a reference to one, or what represents a multiple of the identity: an array or
-/// a number.
+/// An operand that is added to a matrix: a matrix, a reference to one, or an array or a number, which represents a
+/// multiple of the identity.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added to a matrix of {N} by {N} elements `{T}`",
     label = "expected a matrix of the same size and element type, or an array or a number of its element type"
 )]
 pub trait MatrixOperand<T: Element, const N: usize> {
-    /// The operand as a matrix.
+    /// Returns the operand as a matrix.
     #[track_caller]
     fn into_matrix(self) -> Matrix<T, N>;
 }
 
-/// What a matrix is multiplied with: a matrix, a vector, an array, or a number.
+/// An operand that multiplies a matrix: a matrix, a vector, an array, or a number.
 #[diagnostic::on_unimplemented(
     message = "a matrix of {N} by {N} elements `{T}` cannot be multiplied with `{Self}`",
     label = "expected a matrix or a vector of the same size and element type, or an array or a number of its element \
         type"
 )]
 pub trait MatrixFactor<T: Element, const N: usize> {
-    /// The product.
+    /// The type of the product.
     type Product;
 
     /// `matrix * self`
@@ -73,7 +73,7 @@ impl<T: Number, const N: usize> MatrixFactor<T, N> for &Matrix<T, N> {
     }
 }
 
-/// The sum of the products.
+/// Returns the sum of the products.
 #[track_caller]
 pub(in crate::linalg) fn dot<T: Number, const N: usize>(a: &[Array<T>; N], b: &[Array<T>; N]) -> Array<T> {
     let mut sum = &a[0] * &b[0];

@@ -10,7 +10,7 @@ use crate::{Array, Element, Number};
     label = "expected a vector of {N} components or a list of {N} arrays or numbers"
 )]
 pub trait Line<T: Element, const N: usize> {
-    /// The elements.
+    /// Returns the elements.
     #[track_caller]
     fn into_line(self) -> [Array<T>; N];
 }
@@ -23,14 +23,14 @@ impl<T: Element, C: Component<T>, const N: usize> Line<T, N> for [C; N] {
 }
 
 impl<T: Element, const N: usize> Matrix<T, N> {
-    /// A matrix of rows: vectors, or lists of arrays or numbers.
+    /// Creates a matrix of rows: vectors, or lists of arrays or numbers.
     #[must_use]
     #[track_caller]
     pub fn from_rows<L: Line<T, N>>(rows: [L; N]) -> Self {
         Matrix { rows: rows.map(L::into_line) }
     }
 
-    /// A matrix of columns: vectors, or lists of arrays or numbers.
+    /// Creates a matrix of columns: vectors, or lists of arrays or numbers.
     #[must_use]
     #[track_caller]
     pub fn from_columns<L: Line<T, N>>(columns: [L; N]) -> Self {
@@ -39,7 +39,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
 }
 
 impl<T: Number, const N: usize> Matrix<T, N> {
-    /// A matrix with this diagonal, a vector or a list of arrays or numbers, and zeros elsewhere.
+    /// Creates a matrix with this diagonal, a vector or a list of arrays or numbers, and zeros elsewhere.
     #[must_use]
     #[track_caller]
     pub fn from_diagonal(diagonal: impl Line<T, N>) -> Self {
@@ -66,7 +66,7 @@ macro_rules! parts {
         }
 
         impl<T: Element> Matrix<T, $n> {
-            /// A row, from 0.
+            /// Returns a row, counted from 0.
             ///
             /// # Panics
             ///
@@ -77,7 +77,7 @@ macro_rules! parts {
                 self.rows[row].clone().into()
             }
 
-            /// A column, from 0.
+            /// Returns a column, counted from 0.
             ///
             /// # Panics
             ///
@@ -88,7 +88,7 @@ macro_rules! parts {
                 $Vec { $($c: self.rows[$index][column].clone()),* }
             }
 
-            /// The entries whose row and column are the same.
+            /// Returns the diagonal.
             #[must_use]
             pub fn diagonal(&self) -> $Vec<T> {
                 $Vec { $($c: self.rows[$index][$index].clone()),* }
@@ -96,7 +96,7 @@ macro_rules! parts {
         }
 
         impl<T: Number> $Vec<T> {
-            /// The outer product: the entry in row `i` and column `k` is `self[i] * other[k]`.
+            /// Returns the outer product: the entry in row `i` and column `k` is `self[i] * other[k]`.
             #[must_use]
             #[track_caller]
             pub fn outer(&self, other: impl VectorOperand<Self>) -> Matrix<T, $n> {
@@ -112,7 +112,7 @@ for_each_vector!(parts);
 macro_rules! sizes {
     ($($small:literal $to_small:ident, $large:literal $to_large:ident;)*) => {$(
         impl<T: Number> Matrix<T, $small> {
-            /// The matrix in the upper left corner of an identity with one more row and column.
+            /// Returns an identity with one more row and column, with this matrix in its upper left corner.
             #[must_use]
             #[track_caller]
             pub fn $to_large(&self) -> Matrix<T, $large> {
@@ -125,7 +125,7 @@ macro_rules! sizes {
         }
 
         impl<T: Element> Matrix<T, $large> {
-            /// The upper left corner, without the last row and column.
+            /// Returns the upper left corner, without the last row and column.
             #[must_use]
             pub fn $to_small(&self) -> Matrix<T, $small> {
                 Matrix { rows: std::array::from_fn(|row| std::array::from_fn(|column| self.rows[row][column].clone())) }

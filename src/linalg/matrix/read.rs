@@ -9,7 +9,7 @@ use crate::linalg::print::{is_symbolic, write_lanes};
 use crate::{Array, Element, Error, eval};
 
 impl<T: Element, const N: usize> Matrix<T, N> {
-    /// The entries, one matrix of rows for each lane. Evaluates, and waits for the result.
+    /// Returns the entries, one matrix of rows for each lane. Evaluates, and waits for the result.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         Ok(lanes)
     }
 
-    /// The matrix of one lane. Evaluates, and waits for the result.
+    /// Returns the matrix of one lane. Evaluates, and waits for the result.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         self.read(|entry| entry.get(if is_there && entry.len() == 1 { 0 } else { lane }))
     }
 
-    /// The only matrix. Evaluates, and waits for the result.
+    /// Returns the only matrix. Evaluates, and waits for the result.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ impl<T: Element, const N: usize> fmt::Display for Rows<T, N> {
 }
 
 impl<T: Element, const N: usize> fmt::Display for Matrix<T, N> {
-    /// The matrices, one for each lane, on a line each, which evaluates them; where there are many, those at both ends.
-    /// Where the evaluation fails, its error is printed in their place.
+    /// Writes the matrices, one for each lane, on one line each, which evaluates them; if there are many, only those at
+    /// both ends. If the evaluation fails, its error is printed in their place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match eval(self) {
             Err(_) if is_symbolic(self) => fmt::Debug::fmt(self, f),
@@ -94,7 +94,7 @@ impl<T: Element, const N: usize> fmt::Display for Matrix<T, N> {
 }
 
 impl<T: Element, const N: usize> fmt::Debug for Matrix<T, N> {
-    /// The entries as [`Array`]s are debugged. Evaluates nothing.
+    /// Writes the entries as [`Array`]s are debugged. Evaluates nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.rows).finish()
     }

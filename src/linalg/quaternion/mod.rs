@@ -2,7 +2,7 @@
 //!
 //! | part | file |
 //! |---|---|
-//! | making quaternions, lengths, comparison | this file |
+//! | constructors, lengths, comparison | this file |
 //! | operators | `operators` |
 //! | rotations: axes and angles, matrices, Euler angles | `rotation` |
 //! | exponentials, logarithms, powers, interpolation | `power` |
@@ -16,10 +16,10 @@ mod rotation;
 
 pub use operators::QuaternionOperand;
 
-/// Four arrays, `x i + y j + z k + w`: in each lane a quaternion.
+/// A quaternion per lane: four arrays, `x i + y j + z k + w`.
 ///
-/// An array or a number beside a quaternion is a real one. Quaternions of length one are rotations; `a * b` rotates by
-/// `b` first.
+/// An array or a number combined with a quaternion is real. Unit quaternions are rotations; `a * b` rotates by `b`
+/// first.
 ///
 /// ```
 /// use jit::linalg::{Quaternion, Vec3};
@@ -43,7 +43,7 @@ pub struct Quaternion<T: Element = f32> {
 }
 
 impl<T: Element> Quaternion<T> {
-    /// The quaternion of an imaginary part and a real one.
+    /// Creates the quaternion of an imaginary part and a real one.
     #[must_use]
     #[track_caller]
     pub fn from_parts(vector: Vec3<T>, real: impl Component<T>) -> Self {
@@ -51,13 +51,13 @@ impl<T: Element> Quaternion<T> {
         Quaternion { x, y, z, w: real.into_component() }
     }
 
-    /// The imaginary part.
+    /// Returns the imaginary part.
     #[must_use]
     pub fn vector(&self) -> Vec3<T> {
         Vec3 { x: self.x.clone(), y: self.y.clone(), z: self.z.clone() }
     }
 
-    /// The four components as a vector.
+    /// Returns the four components as a vector.
     #[must_use]
     pub fn to_vec4(&self) -> Vec4<T> {
         self.to_array().into()
@@ -65,14 +65,14 @@ impl<T: Element> Quaternion<T> {
 }
 
 impl<T: Element> From<Vec4<T>> for Quaternion<T> {
-    /// The quaternion of these components.
+    /// Creates the quaternion of these components.
     fn from(components: Vec4<T>) -> Self {
         <[Array<T>; 4]>::from(components).into()
     }
 }
 
 impl<T: Signed> Quaternion<T> {
-    /// The quaternion with the other sign of its imaginary part; of a rotation, its inverse.
+    /// Returns the conjugate: the sign of the imaginary part is inverted. For a rotation, it is the inverse.
     #[must_use]
     #[track_caller]
     pub fn conj(&self) -> Self {
@@ -81,14 +81,14 @@ impl<T: Signed> Quaternion<T> {
 }
 
 impl<T: FloatElement> Quaternion<T> {
-    /// One: the rotation that changes nothing.
+    /// Returns the identity rotation.
     #[must_use]
     #[track_caller]
     pub fn identity() -> Self {
         Self::from_real(T::ONE)
     }
 
-    /// One in all lanes.
+    /// Returns one in all lanes.
     #[must_use]
     #[track_caller]
     pub fn ones(width: impl Into<Size>) -> Self {
@@ -96,50 +96,50 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(Vec3::zeros(width), Array::ones(width))
     }
 
-    /// The quaternion with this real part and no imaginary one.
+    /// Creates the quaternion with this real part and a zero imaginary part.
     #[must_use]
     #[track_caller]
     pub fn from_real(real: impl Component<T>) -> Self {
         Self::from_parts(Vec3::splat(T::default()), real)
     }
 
-    /// In each lane, the sum of the products of the components.
+    /// Returns the dot product in each lane: the sum of the products of the components.
     #[must_use]
     #[track_caller]
     pub fn dot(&self, other: &Self) -> Array<T> {
         self.to_vec4().dot(other.to_vec4())
     }
 
-    /// The square of the length.
+    /// Returns the square of the length.
     #[must_use]
     #[track_caller]
     pub fn squared_norm(&self) -> Array<T> {
         self.dot(self)
     }
 
-    /// The length. Squares of components must neither overflow nor underflow.
+    /// Returns the length. Squares of components must neither overflow nor underflow.
     #[must_use]
     #[track_caller]
     pub fn norm(&self) -> Array<T> {
         self.squared_norm().sqrt()
     }
 
-    /// The quaternion divided by its length. Lanes with zero give NaN.
+    /// Returns the quaternion divided by its length. Lanes with zero yield NaN.
     #[must_use]
     #[track_caller]
     pub fn normalize(&self) -> Self {
         self * self.norm().recip()
     }
 
-    /// `1 / self`. Squares of components must neither overflow nor underflow; lanes with zero give NaN.
+    /// Returns `1 / self`. Squares of components must neither overflow nor underflow; lanes with zero yield NaN.
     #[must_use]
     #[track_caller]
     pub fn recip(&self) -> Self {
         self.conj() / self.squared_norm()
     }
 
-    /// Whether the quaternions are equal; false for NaN. The rotations of `q` and `-q` are the same, the quaternions
-    /// are not.
+    /// True where the quaternions are equal; false for NaN. `q` and `-q` are the same rotation, but different
+    /// quaternions.
     #[must_use]
     #[track_caller]
     pub fn eq(&self, other: impl QuaternionOperand<T>) -> Mask {
@@ -147,7 +147,7 @@ impl<T: FloatElement> Quaternion<T> {
         self.w.eq(real) & self.vector().eq(vector.unwrap_or_default()).all_components()
     }
 
-    /// Whether the quaternions differ; true for NaN.
+    /// True where the quaternions differ; true for NaN.
     #[must_use]
     #[track_caller]
     pub fn ne(&self, other: impl QuaternionOperand<T>) -> Mask {
@@ -156,7 +156,7 @@ impl<T: FloatElement> Quaternion<T> {
 }
 
 impl<T: FloatElement> Default for Quaternion<T> {
-    /// The rotation that changes nothing.
+    /// Returns the identity rotation.
     #[track_caller]
     fn default() -> Self {
         Self::identity()

@@ -7,14 +7,15 @@ use crate::linalg::matrix::dot;
 use crate::linalg::vector::operand_types;
 use crate::{Array, Element, FloatElement, Operand};
 
-/// What operations take beside a quaternion: a quaternion, a reference to one, or a real number: an array or a number.
+/// The second operand of operations on a quaternion: a quaternion, a reference to one, or a real one: an array or a
+/// number.
 #[diagnostic::on_unimplemented(
     message = "quaternions of elements `{T}` cannot be combined with `{Self}`",
     label = "expected `Quaternion<{T}>`, or an array or a number of its element type",
     note = "vectors are rotated by `q.rotate(&v)`; element types do not convert by themselves: write `.cast::<{T}>()`"
 )]
 pub trait QuaternionOperand<T: Element> {
-    /// The real part, and the imaginary part of what is not real.
+    /// Returns the real part, and the imaginary part unless the operand is real.
     #[track_caller]
     fn into_parts(self) -> (Array<T>, Option<Vec3<T>>);
 }
@@ -62,7 +63,7 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(difference, &self.w - real)
     }
 
-    /// Hamilton's product.
+    /// Returns the Hamilton product.
     #[track_caller]
     fn times(&self, (w, vector): (Array<T>, Option<Vec3<T>>)) -> Self {
         let Some(Vec3 { x, y, z }) = vector else {

@@ -1,6 +1,6 @@
 //! Exponentials, logarithms, powers, and interpolation along the sphere.
 //!
-//! In the plane of a quaternion's axis these are the functions of complex numbers.
+//! In the plane of a quaternion's axis these match the functions of complex numbers.
 
 use super::Quaternion;
 use crate::linalg::{Component, Vec3, epsilon, halves_in_single, is_half};
@@ -19,8 +19,8 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(self.vector() * (ratio * &size), size * cosine)
     }
 
-    /// The natural logarithm whose imaginary part is at most π long: for a rotation, half its angle along its axis.
-    /// That of a negative real number lies along `i`.
+    /// Returns the natural logarithm whose imaginary part has length at most π: for a rotation, half its angle along
+    /// its axis. The logarithm of a negative real number has its imaginary part along `i`.
     #[must_use]
     #[track_caller]
     pub fn ln(&self) -> Self {
@@ -29,21 +29,21 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(self.direction() * angle, self.norm().ln())
     }
 
-    /// The imaginary part divided by its length, or `i` where that is zero.
+    /// Returns the imaginary part divided by its length, or `i` where the length is zero.
     #[track_caller]
     fn direction(&self) -> Vec3<T> {
         self.vector().normalize_or(Vec3::unit(0))
     }
 
-    /// The square root whose real part is not negative: for a rotation, that by half the angle. That of a negative real
-    /// number lies along `i`.
+    /// Returns the square root whose real part is not negative: for a rotation, the rotation by half the angle. The
+    /// root of a negative real number is along `i`.
     #[must_use]
     #[track_caller]
     pub fn sqrt(&self) -> Self {
         halves_in_single!(self.sqrt());
         let [half, zero] = [0.5, 0.0].map(T::from_f64);
         let norm = self.vector().norm();
-        // The larger of the parts is free of cancellation, and their product is half the length of the imaginary part.
+        // The larger part is free of cancellation, and the product of both is half the length of the imaginary part.
         let large = ((self.norm() + self.w.abs()) * half).sqrt();
         let small = large.eq(zero).select(zero, norm / &large * half);
         let is_left = self.w.lt(zero);
@@ -51,7 +51,7 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(self.direction() * imaginary, real)
     }
 
-    /// The quaternion to a real power, `exp(exponent * ln(self))`: for a rotation, that by a multiple of its angle.
+    /// Raises the quaternion to a real power, `exp(exponent * ln(self))`: for a rotation, this multiplies its angle.
     #[must_use]
     #[track_caller]
     pub fn powf(&self, exponent: impl Component<T>) -> Self {
@@ -60,7 +60,7 @@ impl<T: FloatElement> Quaternion<T> {
         (self.ln() * exponent).exp()
     }
 
-    /// The quaternion to a power, `exp(ln(self) * exponent)`.
+    /// Raises the quaternion to a power, `exp(ln(self) * exponent)`.
     #[must_use]
     #[track_caller]
     pub fn pow(&self, exponent: &Self) -> Self {
@@ -70,8 +70,9 @@ impl<T: FloatElement> Quaternion<T> {
         (self.ln() * exponent).exp()
     }
 
-    /// Between two rotations, at constant speed and the shorter way: `self` where `t` is 0 and `end`, or its negative,
-    /// which is the same rotation, where it is 1 (K. Shoemake, “Animating rotation with quaternion curves”, 1985).
+    /// Interpolates between two rotations, at constant speed and along the shorter way. The result is `self` where `t`
+    /// is 0, and `end`, or its negative, which is the same rotation, where it is 1 (K. Shoemake, “Animating rotation
+    /// with quaternion curves”, 1985).
     #[must_use]
     #[track_caller]
     pub fn slerp(&self, end: &Self, t: impl Component<T>) -> Self {
@@ -89,7 +90,7 @@ impl<T: FloatElement> Quaternion<T> {
         self * weight(&rest) + end * weight(&t)
     }
 
-    /// Between two rotations, the shorter way, along the straight line and made of length one: cheaper than
+    /// Interpolates between two rotations along the shorter way, linearly and normalised. It is cheaper than
     /// [`slerp`](Self::slerp), and nearly the same for neighbouring rotations.
     #[must_use]
     #[track_caller]

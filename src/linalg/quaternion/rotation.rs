@@ -1,12 +1,12 @@
-//! Quaternions of length one as rotations.
+//! Unit quaternions as rotations.
 
 use super::Quaternion;
 use crate::linalg::{Component, Mat3, Mat4, Vec3, VectorOperand, epsilon, halves_in_single, is_half};
 use crate::{Array, FloatElement, Mask};
 
 impl<T: FloatElement> Quaternion<T> {
-    /// The rotation about an axis of length one by an angle (in radians), counterclockwise for who sees the axis point
-    /// towards them.
+    /// Creates the rotation about a unit axis by an angle (in radians), counterclockwise when the axis points towards
+    /// the observer.
     #[must_use]
     #[track_caller]
     pub fn from_axis_angle(axis: impl VectorOperand<Vec3<T>>, angle: impl Component<T>) -> Self {
@@ -14,7 +14,7 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(axis.into_vector() * sine, cosine)
     }
 
-    /// The axis, of length one, and the angle, in [0, π], of a rotation. The axis of the identity is `x`.
+    /// Returns the unit axis and the angle, in [0, π], of a rotation. The axis of the identity is `x`.
     #[must_use]
     #[track_caller]
     pub fn to_axis_angle(&self) -> (Vec3<T>, Array<T>) {
@@ -23,13 +23,14 @@ impl<T: FloatElement> Quaternion<T> {
         (vector.normalize_or(Vec3::unit(0)), angle)
     }
 
-    /// The shortest rotation that turns one vector of length one to another. For opposite vectors, whose shortest
-    /// rotations are many, its axis is perpendicular to them.
+    /// Returns the shortest rotation from one unit vector to another. For opposite vectors it is not unique; its axis
+    /// is then perpendicular to them.
     #[must_use]
     #[track_caller]
     pub fn between(from: impl VectorOperand<Vec3<T>>, to: impl VectorOperand<Vec3<T>>) -> Self {
         let (from, to) = (from.into_vector(), to.into_vector());
-        // Twice the double of the quaternion: one plus the cosine, without cancellation, and the sine along the axis.
+        // The quaternion, scaled by a common factor: one plus the cosine, without cancellation, and the sine along the
+        // axis.
         let real = (&from + &to).squared_norm() * T::from_f64(0.5);
         let vector = from.cross(&to);
         let is_opposite = (real.eq(T::default())) & vector.squared_norm().eq(T::default());
@@ -38,7 +39,7 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(vector, real).normalize()
     }
 
-    /// A vector turned by the rotation.
+    /// Rotates a vector.
     #[must_use]
     #[track_caller]
     pub fn rotate(&self, vector: impl VectorOperand<Vec3<T>>) -> Vec3<T> {
@@ -47,14 +48,14 @@ impl<T: FloatElement> Quaternion<T> {
         twice.mul_add(&self.w, vector) + axis.cross(twice)
     }
 
-    /// A vector turned by the inverse of the rotation.
+    /// Rotates a vector by the inverse of the rotation.
     #[must_use]
     #[track_caller]
     pub fn rotate_back(&self, vector: impl VectorOperand<Vec3<T>>) -> Vec3<T> {
         self.conj().rotate(vector)
     }
 
-    /// The matrix of the rotation.
+    /// Returns the matrix of the rotation.
     #[must_use]
     #[track_caller]
     pub fn to_mat3(&self) -> Mat3<T> {
@@ -69,22 +70,22 @@ impl<T: FloatElement> Quaternion<T> {
         ])
     }
 
-    /// The matrix of the rotation for homogeneous coordinates.
+    /// Returns the matrix of the rotation for homogeneous coordinates.
     #[must_use]
     #[track_caller]
     pub fn to_mat4(&self) -> Mat4<T> {
         self.to_mat3().to_mat4()
     }
 
-    /// The rotation of a matrix, with a real part that may have either sign. The matrix must be a rotation; of others
-    /// see [`polar`](crate::linalg::Matrix::polar). (M. Day, “Converting a Rotation Matrix to a Quaternion”, 2015)
+    /// Returns the rotation of a matrix, with a real part of either sign. The matrix must be a rotation; for others see
+    /// [`polar`](crate::linalg::Matrix::polar). (M. Day, “Converting a Rotation Matrix to a Quaternion”, 2015)
     #[must_use]
     #[track_caller]
     pub fn from_mat3(m: &Mat3<T>) -> Self {
         if is_half::<T>() {
             return Quaternion::from_mat3(&m.cast::<f32>()).cast();
         }
-        // The four quaternions are multiples of the result; that is taken whose factor is surely not small.
+        // The four quaternions are multiples of the result; the one whose factor is certainly not small is taken.
         let [a, b, c] = [&m[(0, 0)], &m[(1, 1)], &m[(2, 2)]];
         let sum = |i: usize, k: usize| &m[(i, k)] + &m[(k, i)];
         let difference = |i: usize, k: usize| &m[(i, k)] - &m[(k, i)];
@@ -106,8 +107,8 @@ impl<T: FloatElement> Quaternion<T> {
         multiple * (square.sqrt().recip() * T::from_f64(0.5))
     }
 
-    /// The rotation about `x`, then about `y`, then about `z`, which stay where they are, by the angles (in radians) of
-    /// a vector: roll, pitch and yaw.
+    /// Returns the rotation about the fixed axes `x`, then `y`, then `z`, by the angles (in radians) of a vector: roll,
+    /// pitch and yaw.
     #[must_use]
     #[track_caller]
     pub fn from_euler(angles: impl VectorOperand<Vec3<T>>) -> Self {
@@ -116,8 +117,8 @@ impl<T: FloatElement> Quaternion<T> {
         about(2, &angles.z) * about(1, &angles.y) * about(0, &angles.x)
     }
 
-    /// The angles of which [`from_euler`](Self::from_euler) makes the rotation: the second in [-π/2, π/2], the others
-    /// in [-π, π]. Where the second is a right angle the others are not determined, and the first is zero. (E.
+    /// Returns the angles from which [`from_euler`](Self::from_euler) makes the rotation: the second in [-π/2, π/2],
+    /// the others in [-π, π]. Where the second is a right angle the others are not unique, and the first is zero. (E.
     /// Bernardes, S. Viollet, “Quaternion to Euler angles conversion: A direct, general and computationally efficient
     /// method”, 2022)
     #[must_use]
@@ -136,7 +137,7 @@ impl<T: FloatElement> Quaternion<T> {
     }
 }
 
-/// An angle in [-2π, 2π] as one in [-π, π].
+/// Wraps an angle in [-2π, 2π] to [-π, π].
 #[track_caller]
 fn within_turn<T: FloatElement>(angle: Array<T>) -> Array<T> {
     let [half, turn] = [1.0, 2.0].map(|halves| T::from_f64(halves * std::f64::consts::PI));
@@ -145,7 +146,7 @@ fn within_turn<T: FloatElement>(angle: Array<T>) -> Array<T> {
     is_beyond.select(back, angle)
 }
 
-/// One of four values, by three masks.
+/// Selects one of four values by three masks.
 struct Choice {
     is_down: Mask,
     first_if_down: Mask,

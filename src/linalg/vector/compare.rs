@@ -1,4 +1,4 @@
-//! Comparisons, component by component, and choosing by their results.
+//! Comparisons, component by component, and selection by their results.
 
 use jit_core::control::{Equal, Order};
 
@@ -67,17 +67,17 @@ macro_rules! operators {
 macro_rules! comparisons {
     ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*]) => {
         methods! { $Vec [$first, $($c),*]
-            /// Where components are less; false for NaN.
+            /// True where components are less; false for NaN.
             lt;
-            /// Where components are less or equal; false for NaN.
+            /// True where components are less or equal; false for NaN.
             le;
-            /// Where components are greater; false for NaN.
+            /// True where components are greater; false for NaN.
             gt;
-            /// Where components are greater or equal; false for NaN.
+            /// True where components are greater or equal; false for NaN.
             ge;
-            /// Where components are equal; false for NaN.
+            /// True where components are equal; false for NaN.
             eq;
-            /// Where components differ; true for NaN.
+            /// True where components differ; true for NaN.
             ne;
         }
 
@@ -95,8 +95,8 @@ macro_rules! comparisons {
         }
 
         impl $Vec<bool> {
-            /// Component by component, that of the one vector where the mask is true, that of the other where it is
-            /// false. To choose whole vectors by one [`Mask`], there is [`trees::select`](crate::trees::select).
+            /// Selects, component by component, from the first vector where the mask is true, from the second where it
+            /// is false. To select whole vectors by one [`Mask`], use [`trees::select`](crate::trees::select).
             #[must_use]
             #[track_caller]
             pub fn select<T: Element>(
@@ -108,7 +108,7 @@ macro_rules! comparisons {
                 $Vec { $first: self.$first.select(a.$first, b.$first), $($c: self.$c.select(a.$c, b.$c)),* }
             }
 
-            /// In each lane, whether all components are true.
+            /// Returns, in each lane, whether all components are true.
             #[must_use]
             #[track_caller]
             pub fn all_components(&self) -> Mask {
@@ -117,7 +117,7 @@ macro_rules! comparisons {
                 all
             }
 
-            /// In each lane, whether any component is true.
+            /// Returns, in each lane, whether any component is true.
             #[must_use]
             #[track_caller]
             pub fn any_component(&self) -> Mask {

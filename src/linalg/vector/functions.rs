@@ -35,13 +35,13 @@ macro_rules! functions {
         }
 
         unary! { $Vec [$first, $($c),*] FloatElement:
-            /// The largest whole numbers that are not above.
+            /// The largest whole numbers not above the components.
             floor;
-            /// The smallest whole numbers that are not below.
+            /// The smallest whole numbers not below the components.
             ceil;
             /// The nearest whole numbers: see [`Array::round`].
             round;
-            /// The values without their fractions.
+            /// The values without their fractional parts.
             trunc;
             /// Square roots.
             sqrt;
@@ -54,7 +54,7 @@ macro_rules! functions {
         }
 
         impl<T: Number> $Vec<T> {
-            /// The smaller components; NaN if one is NaN.
+            /// Returns the smaller components; NaN if either is NaN.
             #[must_use]
             #[track_caller]
             pub fn min(&self, other: impl VectorOperand<Self>) -> Self {
@@ -62,7 +62,7 @@ macro_rules! functions {
                 $Vec { $first: self.$first.min(other.$first), $($c: self.$c.min(other.$c)),* }
             }
 
-            /// The larger components; NaN if one is NaN.
+            /// Returns the larger components; NaN if either is NaN.
             #[must_use]
             #[track_caller]
             pub fn max(&self, other: impl VectorOperand<Self>) -> Self {
@@ -70,14 +70,14 @@ macro_rules! functions {
                 $Vec { $first: self.$first.max(other.$first), $($c: self.$c.max(other.$c)),* }
             }
 
-            /// The nearest values between two bounds; `high` where they are in the wrong order. NaN stays.
+            /// Clamps the components between two bounds; `high` where the bounds are in the wrong order. NaN stays NaN.
             #[must_use]
             #[track_caller]
             pub fn clamp(&self, low: impl VectorOperand<Self>, high: impl VectorOperand<Self>) -> Self {
                 self.max(low).min(high)
             }
 
-            /// `self * factor + addend`, rounded once for floats.
+            /// Returns `self * factor + addend`, rounded once for floats.
             #[must_use]
             #[track_caller]
             pub fn mul_add(&self, factor: impl VectorOperand<Self>, addend: impl VectorOperand<Self>) -> Self {
@@ -88,7 +88,7 @@ macro_rules! functions {
                 }
             }
 
-            /// In each lane, the sum of the components.
+            /// Returns, in each lane, the sum of the components.
             #[must_use]
             #[track_caller]
             pub fn component_sum(&self) -> Array<T> {
@@ -97,7 +97,7 @@ macro_rules! functions {
                 sum
             }
 
-            /// In each lane, the product of the components.
+            /// Returns, in each lane, the product of the components.
             #[must_use]
             #[track_caller]
             pub fn component_product(&self) -> Array<T> {
@@ -106,7 +106,7 @@ macro_rules! functions {
                 product
             }
 
-            /// In each lane, the smallest component; NaN if one is NaN.
+            /// Returns, in each lane, the smallest component; NaN if any is NaN.
             #[must_use]
             #[track_caller]
             pub fn component_min(&self) -> Array<T> {
@@ -115,7 +115,7 @@ macro_rules! functions {
                 min
             }
 
-            /// In each lane, the largest component; NaN if one is NaN.
+            /// Returns, in each lane, the largest component; NaN if any is NaN.
             #[must_use]
             #[track_caller]
             pub fn component_max(&self) -> Array<T> {
@@ -126,7 +126,8 @@ macro_rules! functions {
         }
 
         impl<T: FloatElement> $Vec<T> {
-            /// `self` where `t` is 0, `end` where it is 1, exactly so, and the line through both elsewhere.
+            /// Interpolates linearly: exactly `self` where `t` is 0, exactly `end` where it is 1, and the line through
+            /// both elsewhere.
             #[must_use]
             #[track_caller]
             pub fn lerp(&self, end: impl VectorOperand<Self>, t: impl VectorOperand<Self>) -> Self {

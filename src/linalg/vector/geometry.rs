@@ -9,7 +9,7 @@ use crate::{Array, FloatElement, Number, Signed};
 macro_rules! geometry {
     ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*]) => {
         impl<T: Number> $Vec<T> {
-            /// In each lane, the sum of the products of the components.
+            /// Returns the dot product in each lane: the sum of the products of the components.
             #[must_use]
             #[track_caller]
             pub fn dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
@@ -19,14 +19,14 @@ macro_rules! geometry {
                 sum
             }
 
-            /// The absolute value of the dot product.
+            /// Returns the absolute value of the dot product.
             #[must_use]
             #[track_caller]
             pub fn abs_dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
                 self.dot(other).abs()
             }
 
-            /// The square of the length.
+            /// Returns the square of the length.
             #[must_use]
             #[track_caller]
             pub fn squared_norm(&self) -> Array<T> {
@@ -35,22 +35,22 @@ macro_rules! geometry {
         }
 
         impl<T: FloatElement> $Vec<T> {
-            /// In each lane, the length.
+            /// Returns, in each lane, the length.
             #[must_use]
             #[track_caller]
             pub fn norm(&self) -> Array<T> {
                 self.squared_norm().sqrt()
             }
 
-            /// The vector of length one in the same direction. Lanes with the zero vector, which has none, give NaN;
-            /// see [`normalize_or`](Self::normalize_or).
+            /// Returns the unit vector in the same direction. Lanes with the zero vector, which has no direction, yield
+            /// NaN; see [`normalize_or`](Self::normalize_or).
             #[must_use]
             #[track_caller]
             pub fn normalize(&self) -> Self {
                 self * self.norm().recip()
             }
 
-            /// The vector of length one in the same direction, or another vector where the length is zero or no number.
+            /// Returns the unit vector in the same direction, or another vector where the length is zero or NaN.
             #[must_use]
             #[track_caller]
             pub fn normalize_or(&self, fallback: impl VectorOperand<Self>) -> Self {
@@ -63,21 +63,21 @@ macro_rules! geometry {
                 }
             }
 
-            /// The distance of two points.
+            /// Returns the distance of two points.
             #[must_use]
             #[track_caller]
             pub fn distance(&self, other: impl VectorOperand<Self>) -> Array<T> {
                 (self - other).norm()
             }
 
-            /// The square of the distance of two points.
+            /// Returns the square of the distance of two points.
             #[must_use]
             #[track_caller]
             pub fn squared_distance(&self, other: impl VectorOperand<Self>) -> Array<T> {
                 (self - other).squared_norm()
             }
 
-            /// The part of the vector along another one; NaN where that is zero.
+            /// Returns the projection onto another vector; NaN where that is zero.
             #[must_use]
             #[track_caller]
             pub fn project_onto(&self, other: impl VectorOperand<Self>) -> Self {
@@ -86,8 +86,8 @@ macro_rules! geometry {
                 other * share
             }
 
-            /// Where a ray goes from a mirror: `self` is its direction, towards the mirror; `normal` has length one and
-            /// may lie on either side. (OpenGL Shading Language 4.60, §8.5)
+            /// Returns the direction of a reflected ray. `self` is its direction towards the mirror; `normal` has
+            /// length one and may be on either side. (OpenGL Shading Language 4.60, §8.5)
             #[must_use]
             #[track_caller]
             pub fn reflect(&self, normal: impl VectorOperand<Self>) -> Self {
@@ -96,10 +96,10 @@ macro_rules! geometry {
                 normal.mul_add(along, self)
             }
 
-            /// Where a ray goes behind a surface: `self` is its direction, of length one and towards the surface;
-            /// `normal` has length one and lies on the side where the ray comes from; `eta` is the ratio of the indices
-            /// of refraction, that of the side where the ray comes from over that of the other. Where all light is
-            /// reflected, the result is zero. (OpenGL Shading Language 4.60, §8.5)
+            /// Returns the direction of a refracted ray. `self` is its direction towards the surface, of length one.
+            /// `normal` has length one and is on the side of the incoming ray. `eta` is the ratio of the indices of
+            /// refraction, that of the incoming side over that of the other. The result is zero for total reflection.
+            /// (OpenGL Shading Language 4.60, §8.5)
             #[must_use]
             #[track_caller]
             pub fn refract(&self, normal: impl VectorOperand<Self>, eta: impl Component<T>) -> Self {
@@ -122,15 +122,15 @@ macro_rules! geometry {
 for_each_vector!(geometry);
 
 impl<T: Signed> Vec2<T> {
-    /// The vector turned by a right angle, from x to y.
+    /// Returns the vector rotated by a right angle, from x to y.
     #[must_use]
     #[track_caller]
     pub fn perpendicular(&self) -> Self {
         Vec2 { x: -&self.y, y: self.x.clone() }
     }
 
-    /// The area of the parallelogram between two vectors, positive if the turn from the first to the second is from x
-    /// to y.
+    /// Returns the area of the parallelogram between two vectors, positive if the rotation from the first to the second
+    /// is from x to y.
     #[must_use]
     #[track_caller]
     pub fn perpendicular_dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
@@ -140,7 +140,7 @@ impl<T: Signed> Vec2<T> {
 }
 
 impl<T: Signed> Vec3<T> {
-    /// The cross product, which is perpendicular to both vectors.
+    /// Returns the cross product, which is perpendicular to both vectors.
     #[must_use]
     #[track_caller]
     pub fn cross(&self, other: impl VectorOperand<Self>) -> Self {

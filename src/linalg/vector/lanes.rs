@@ -45,7 +45,7 @@ macro_rules! lanes {
         }
 
         impl $Vec<bool> {
-            /// Whether a component is true in all lanes, of width 1; across components there is
+            /// Returns whether a component is true in all lanes, of width 1; for all components see
             /// [`all_components`](Self::all_components).
             #[must_use]
             #[track_caller]
@@ -53,7 +53,7 @@ macro_rules! lanes {
                 $Vec { $($c: self.$c.all()),* }
             }
 
-            /// Whether a component is true in any lane, of width 1; across components there is
+            /// Returns whether a component is true in any lane, of width 1; for any component see
             /// [`any_component`](Self::any_component).
             #[must_use]
             #[track_caller]
@@ -61,7 +61,7 @@ macro_rules! lanes {
                 $Vec { $($c: self.$c.any()),* }
             }
 
-            /// In how many lanes a component is true, of width 1.
+            /// Returns the number of lanes in which a component is true, of width 1.
             #[must_use]
             #[track_caller]
             pub fn count(&self) -> $Vec<u32> {

@@ -1,14 +1,15 @@
-//! Vectors of two, three and four arrays: lane by lane, a vector in the plane, in space, or with a fourth component.
+//! Vectors of two, three and four arrays: one vector per lane, in the plane, in space, or with a fourth component.
 //!
 //! | part | file |
 //! |---|---|
-//! | making vectors, components | this file, `swizzle` |
+//! | constructors, components | this file, `swizzle` |
 //! | operators, comparisons | `operators`, `compare` |
 //! | component-wise functions | `functions` |
 //! | products, lengths, directions | `geometry` |
 //! | reductions over the lanes | `lanes` |
 //!
-//! What vectors share with other values of several arrays is in `composite`: gathers, flat arrays, reading, printing.
+//! Operations that vectors share with other types of several arrays are in `composite`: gathers, interleaved arrays,
+//! reading, printing.
 
 use crate::{Array, Element, Number, Operand, Size, Traverse};
 
@@ -19,7 +20,7 @@ mod lanes;
 mod operators;
 mod swizzle;
 
-/// Two arrays, `x` and `y`: in each lane a vector of the plane.
+/// A vector of the plane per lane: two arrays, `x` and `y`.
 #[derive(Clone, Traverse)]
 pub struct Vec2<T: Element = f32> {
     /// The first component.
@@ -28,7 +29,7 @@ pub struct Vec2<T: Element = f32> {
     pub y: Array<T>,
 }
 
-/// Three arrays, `x`, `y` and `z`: in each lane a vector of space.
+/// A vector of space per lane: three arrays, `x`, `y` and `z`.
 #[derive(Clone, Traverse)]
 pub struct Vec3<T: Element = f32> {
     /// The first component.
@@ -39,7 +40,7 @@ pub struct Vec3<T: Element = f32> {
     pub z: Array<T>,
 }
 
-/// Four arrays, `x`, `y`, `z` and `w`.
+/// A vector of four components per lane: four arrays, `x`, `y`, `z` and `w`.
 #[derive(Clone, Traverse)]
 pub struct Vec4<T: Element = f32> {
     /// The first component.
@@ -64,8 +65,8 @@ macro_rules! for_each_vector {
 pub(crate) use for_each_vector;
 pub(in crate::linalg) use geometry::difference_of_products;
 
-/// What operations take beside a vector: such a vector, a reference to one, or what represents all components: an array
-/// or a number.
+/// The second operand of operations on a vector: a vector, a reference to one, or an array or a number, which
+/// represents all components.
 #[diagnostic::on_unimplemented(
     message = "`{V}` cannot be combined with `{Self}`",
     label = "expected `{V}`, or an array or a number of its element type",
@@ -73,7 +74,7 @@ pub(in crate::linalg) use geometry::difference_of_products;
         `.cast::<T>()`"
 )]
 pub trait VectorOperand<V> {
-    /// The operand as a vector.
+    /// Returns the operand as a vector.
     #[track_caller]
     fn into_vector(self) -> V;
 }
@@ -85,13 +86,13 @@ pub trait VectorOperand<V> {
     note = "element types do not convert by themselves: write `.cast::<{T}>()`"
 )]
 pub trait Component<T: Element> {
-    /// The component as an array.
+    /// Returns the component as an array.
     #[track_caller]
     fn into_component(self) -> Array<T>;
 }
 
-/// Calls a macro once for each type of operands that are no vectors: with generics of which the element type has a
-/// bound, the element type, and the type of the operand.
+/// Calls a macro once for each type of operands that are not vectors, with generics that bound the element type, the
+/// element type, and the type of the operand.
 macro_rules! operand_types {
     ($macro:ident $Bound:ident) => {
         $macro!([T: $Bound,] T: $crate::Array<T>);
@@ -108,7 +109,7 @@ macro_rules! operand_types {
 
 pub(crate) use operand_types;
 
-/// Like `number_types`, for operators of floats alone.
+/// Like `number_types`, for operators on floats only.
 macro_rules! float_types {
     ($macro:ident $($arguments:tt)*) => {
         $macro!($($arguments)* [] half::f16: half::f16);
@@ -126,8 +127,8 @@ macro_rules! float_types {
 
 pub(crate) use float_types;
 
-/// Calls a macro once for each type of numbers that are on the left of an operator: with no generics, the element type,
-/// and the type of the number.
+/// Calls a macro once for each type of numbers on the left of an operator, with no generics, the element type, and the
+/// type of the number.
 macro_rules! number_types {
     ($macro:ident $($arguments:tt)*) => {
         $macro!($($arguments)* [] i8: i8);
@@ -156,7 +157,7 @@ macro_rules! component {
     };
 }
 
-// An `f32` is no component of halves: it would be ambiguous to make a vector of nothing but such numbers.
+// An `f32` is not a component of halves: a vector made only of such numbers would be ambiguous.
 component!([T: Element] T: Array<T>);
 component!([T: Element] T: &Array<T>);
 component!([T: Element] T: T);
@@ -165,7 +166,7 @@ component!([] half::bf16: i32);
 component!([] f32: i32);
 component!([] f64: i32);
 
-/// An array or a number in the place of a vector.
+/// An array or a number in place of a vector.
 macro_rules! splat {
     ($Vec:ident $n:literal $components:tt [$($generics:tt)*] $T:ty: $Operand:ty) => {
         impl<$($generics)*> VectorOperand<$Vec<$T>> for $Operand {
@@ -204,7 +205,7 @@ macro_rules! vector {
         }
 
         impl<T: Element> $Vec<T> {
-            /// The same array or number in all components.
+            /// Creates a vector with the same array or number in all components.
             #[inline]
             #[must_use]
             #[track_caller]
@@ -213,7 +214,7 @@ macro_rules! vector {
                 $Vec { $($c: all.clone()),* }
             }
 
-            /// One constant in all components and lanes.
+            /// Returns one constant in all components and lanes.
             #[must_use]
             #[track_caller]
             pub fn full(value: T, width: impl Into<Size>) -> Self {
@@ -222,14 +223,14 @@ macro_rules! vector {
         }
 
         impl<T: Number> $Vec<T> {
-            /// One in all components and lanes.
+            /// Returns one in all components and lanes.
             #[must_use]
             #[track_caller]
             pub fn ones(width: impl Into<Size>) -> Self {
                 Self::splat(Array::ones(width))
             }
 
-            /// A vector of length one along an axis, given by its number: 0 is `x`.
+            /// Returns a unit vector along an axis, given by its number: 0 is `x`.
             ///
             /// # Panics
             ///
@@ -246,7 +247,7 @@ macro_rules! vector {
         impl<T: Element> std::ops::Index<usize> for $Vec<T> {
             type Output = Array<T>;
 
-            /// A component by its number.
+            /// Returns a component by its number.
             #[inline]
             #[track_caller]
             fn index(&self, component: usize) -> &Array<T> {

@@ -142,7 +142,7 @@ for_each_vector!(operators);
 macro_rules! sums {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Number, V: VectorOperand<$Vec<T>>> std::iter::Sum<V> for $Vec<T> {
-            /// The sum of vectors; zero for none.
+            /// Returns the sum of vectors; zero for none.
             fn sum<I: Iterator<Item = V>>(vectors: I) -> Self {
                 let mut vectors = vectors;
                 let Some(first) = vectors.next() else { return $Vec::default() };

@@ -1,4 +1,5 @@
-//! Components in another order or number: `v.zyx()`, `v.xy()`, `v.extend(w)`; and assigned so: `v.set_yx(&w)`.
+//! Swizzles: components in another order or number: `v.zyx()`, `v.xy()`, `v.extend(w)`; and assignment to them:
+//! `v.set_yx(&w)`.
 
 use super::{Component, Vec2, Vec3, Vec4, VectorOperand};
 use crate::{Array, Element};

@@ -3,7 +3,7 @@
 use crate::array::{Array, Element};
 use std::ops;
 
-/// Arrays whose elements are in memory of their own: none.
+/// Arrays whose elements have addresses: none.
 #[diagnostic::on_unimplemented(
     message = "a traced element has no address; read it into a variable first",
     label = "elements of `{Self}` are computed when the kernel runs",
@@ -12,7 +12,7 @@ use std::ops;
 )]
 pub trait HasAddress {}
 
-/// For its message: there is nothing to refer to.
+/// Implemented only for the message: there is nothing to refer to.
 #[diagnostic::do_not_recommend]
 impl<T: Element, I> ops::Index<I> for Array<T>
 where

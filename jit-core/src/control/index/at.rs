@@ -3,7 +3,7 @@
 use crate::array::{Array, Element, Integer, Logic, Number, Operand};
 use jit_runtime::ir::ReduceOp;
 
-/// What can be an index of arrays: arrays of integers, and integers of the host.
+/// Indices of arrays: arrays of integers, and host integers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no index of an array",
     label = "expected an array of integers, or an integer",
@@ -12,7 +12,7 @@ use jit_runtime::ir::ReduceOp;
 pub trait ArrayIndex {
     /// The element type.
     type Element: Integer;
-    /// The index as an array.
+    /// Converts the index to an array.
     #[track_caller]
     fn into_index(self) -> Array<Self::Element>;
 }
@@ -48,7 +48,7 @@ host_indices!(
     isize => i64
 );
 
-/// What gives an element at an index.
+/// Types that return an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is indexed by arrays of integers and by integers, not by `{I}`",
     label = "`{I}` is no index of `{Self}`",
@@ -57,12 +57,12 @@ host_indices!(
 pub trait ReadAt<I> {
     /// The element.
     type Value;
-    /// The element at an index.
+    /// Returns the element at an index.
     #[track_caller]
     fn read_at(&self, index: I) -> Self::Value;
 }
 
-/// What takes an element at an index.
+/// Types that store an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`{V}` cannot be written to `{Self}` at an index of type `{I}`",
     label = "no assignment of `{V}` to an element of `{Self}`",
@@ -90,7 +90,7 @@ impl<T: Element, I: ArrayIndex, V: Operand<T>> AssignAt<I, V> for Array<T> {
     }
 }
 
-/// What adds to an element at an index.
+/// Types that add to an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`+=` cannot add `{V}` to an element of `{Self}` at an index of type `{I}`",
     label = "no `+=` of `{V}` on an element of `{Self}`",
@@ -102,7 +102,7 @@ pub trait AddAt<I, V> {
     fn add_at(&mut self, index: I, value: V);
 }
 
-/// What subtracts from an element at an index.
+/// Types that subtract from an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`-=` cannot subtract `{V}` from an element of `{Self}` at an index of type `{I}`",
     label = "no `-=` of `{V}` on an element of `{Self}`",
@@ -114,7 +114,7 @@ pub trait SubAt<I, V> {
     fn sub_at(&mut self, index: I, value: V);
 }
 
-/// What combines an element at an index by "and".
+/// Types that combine an element at an index by "and".
 #[diagnostic::on_unimplemented(
     message = "`&=` cannot combine `{V}` with an element of `{Self}` at an index of type `{I}`",
     label = "no `&=` of `{V}` on an element of `{Self}`",
@@ -126,7 +126,7 @@ pub trait BitAndAt<I, V> {
     fn bitand_at(&mut self, index: I, value: V);
 }
 
-/// What combines an element at an index by "or".
+/// Types that combine an element at an index by "or".
 #[diagnostic::on_unimplemented(
     message = "`|=` cannot combine `{V}` with an element of `{Self}` at an index of type `{I}`",
     label = "no `|=` of `{V}` on an element of `{Self}`",
@@ -138,7 +138,7 @@ pub trait BitOrAt<I, V> {
     fn bitor_at(&mut self, index: I, value: V);
 }
 
-/// What multiplies an element at an index.
+/// Types that multiply an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`*=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
     label = "this would multiply an element of `{Self}` while other lanes do so, too",
@@ -150,7 +150,7 @@ pub trait MulAt<I, V> {
     fn mul_at(&mut self, index: I, value: V);
 }
 
-/// What divides an element at an index.
+/// Types that divide an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`/=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
     label = "this would divide an element of `{Self}` while other lanes do so, too",
@@ -162,7 +162,7 @@ pub trait DivAt<I, V> {
     fn div_at(&mut self, index: I, value: V);
 }
 
-/// What takes the remainder of an element at an index.
+/// Types that take the remainder of an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`%=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
     label = "this would divide an element of `{Self}` while other lanes do so, too",
@@ -174,7 +174,7 @@ pub trait RemAt<I, V> {
     fn rem_at(&mut self, index: I, value: V);
 }
 
-/// What combines an element at an index by "exclusive or".
+/// Types that combine an element at an index by "exclusive or".
 #[diagnostic::on_unimplemented(
     message = "`^=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
     label = "this would change an element of `{Self}` while other lanes do so, too",
@@ -186,7 +186,7 @@ pub trait BitXorAt<I, V> {
     fn bitxor_at(&mut self, index: I, value: V);
 }
 
-/// What shifts an element at an index to the left.
+/// Types that shift an element at an index to the left.
 #[diagnostic::on_unimplemented(
     message = "`<<=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
     label = "this would shift an element of `{Self}` while other lanes do so, too",
@@ -198,7 +198,7 @@ pub trait ShlAt<I, V> {
     fn shl_at(&mut self, index: I, value: V);
 }
 
-/// What shifts an element at an index to the right.
+/// Types that shift an element at an index to the right.
 #[diagnostic::on_unimplemented(
     message = "`>>=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
     label = "this would shift an element of `{Self}` while other lanes do so, too",

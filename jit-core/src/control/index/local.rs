@@ -1,5 +1,5 @@
-//! `memory[i]`, `memory[i] = v` and `memory[i] += v` on per-lane local memory. A read and a write suffice for an
-//! update, since no other lane accesses it.
+//! `memory[i]`, `memory[i] = v` and `memory[i] += v` on per-lane local memory. An update is a read followed by a write,
+//! since no other lane accesses it.
 
 use std::ops::{
     AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign, ShlAssign, ShrAssign,
@@ -40,7 +40,7 @@ impl<T: LocalEntry, I: ArrayIndex, V: IntoEntry<T::Value>> AssignAt<I, V> for Lo
     }
 }
 
-/// Operators that change an element by what Rust's operator does to it.
+/// Operators that update an element like Rust's operator.
 macro_rules! changes {
     ($($trait:ident $method:ident $operator:ident $assign:ident;)*) => {$(
         #[diagnostic::do_not_recommend]

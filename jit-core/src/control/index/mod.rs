@@ -1,9 +1,9 @@
 //! `a[i]`: Rust's own indexing of host containers, gathers and scatters of arrays.
 //!
-//! Generated code asks the base which of the two it is: its method `__jit_read` or `__jit_write` is found by Rust's own
-//! method lookup, first for types that are [`Indexed`] and, one borrow further, for all other types. A host base is
-//! then indexed by Rust itself, with Rust's types, coercions and messages. A traced base stores index and value, and
-//! the indexing that Rust sees is that of [`Nowhere`], which has no effect.
+//! Method lookup on the base decides which of the two it is. Rust finds `__jit_read` or `__jit_write` first for types
+//! that are [`Indexed`] and, one borrow further, for all other types. A host base is then indexed by Rust itself, with
+//! Rust's types, coercions and messages. A traced base stores index and value, and Rust indexes a [`Nowhere`], which
+//! has no effect.
 //!
 //! ```text
 //! a[i]        →   *match probe(&a).__jit_read() { k => k.value(&k.base()[k.index(i)]) }
@@ -30,15 +30,15 @@ use crate::array::{Array, Element};
 
 /// Values whose elements are traced, and smart pointers to them.
 pub trait Indexed {
-    /// The value itself.
+    /// The indexed type.
     type Base: ?Sized;
-    /// The value itself.
+    /// Returns the indexed value.
     fn base(&self) -> &Self::Base;
 }
 
-/// The same, where elements can be written.
+/// The same, if elements can be written.
 pub trait IndexedMut: Indexed {
-    /// The value itself.
+    /// Returns the indexed value mutably.
     fn base_mut(&mut self) -> &mut Self::Base;
 }
 
@@ -55,7 +55,7 @@ impl<T: Element> IndexedMut for Array<T> {
     }
 }
 
-/// Pointers to what is indexed.
+/// Smart pointers to indexed values.
 macro_rules! pointers {
     ($($pointer:ty),*) => {$(
         impl<A: Indexed + ?Sized> Indexed for $pointer {
@@ -81,25 +81,25 @@ impl<A: IndexedMut + ?Sized> IndexedMut for Box<A> {
     }
 }
 
-/// A value that is asked what it is, by Rust's method lookup: a method that is implemented for `Probe` is found before
+/// A value whose kind is determined by Rust's method lookup: a method that is implemented for `Probe` is found before
 /// one that is implemented for `&Probe`.
 pub struct Probe<'a, X: ?Sized>(pub(super) &'a X);
 
-/// Asks a value what it is.
+/// Wraps a value for method lookup.
 #[inline(always)]
 pub fn probe<X: ?Sized>(value: &X) -> Probe<'_, X> {
     Probe(value)
 }
 
-/// Finds what is [`Indexed`].
+/// Method lookup finds this trait for [`Indexed`] types.
 pub trait IndexesTraced {
-    /// What is indexed.
+    /// The indexed type.
     type Base: ?Sized;
-    /// A traced base that is read.
+    /// Begins a read of a traced base.
     fn __jit_read<'a, V>(self) -> TracedRead<'a, Self::Base, V>
     where
         Self: 'a;
-    /// A traced base that is written.
+    /// Begins a write to a traced base.
     fn __jit_write<I, V>(self) -> TracedWrite<Self::Base, I, V>;
 }
 
@@ -116,13 +116,13 @@ impl<A: Indexed + ?Sized> IndexesTraced for Probe<'_, A> {
     }
 }
 
-/// Finds all other types.
+/// Method lookup finds this trait for all other types.
 pub trait IndexesHost<'a> {
-    /// What is indexed.
+    /// The indexed type.
     type Base: ?Sized;
-    /// A host base that is read.
+    /// Begins a read of a host base.
     fn __jit_read(self) -> HostRead<'a, Self::Base>;
-    /// A host base that is written.
+    /// Begins a write to a host base.
     fn __jit_write(self) -> HostWrite;
 }
 
@@ -138,9 +138,9 @@ impl<'a, X: ?Sized> IndexesHost<'a> for &Probe<'a, X> {
     }
 }
 
-/// Borrows a base for the time of an assignment, through references as methods do.
+/// Borrows a base for the duration of an assignment, through references as methods do.
 pub trait Lend {
-    /// The base.
+    /// Returns the base.
     #[inline(always)]
     fn __jit_lend(&mut self) -> &mut Self {
         self
@@ -149,56 +149,56 @@ pub trait Lend {
 
 impl<X: ?Sized> Lend for X {}
 
-/// A host base that is read.
+/// A read of a host base.
 pub struct HostRead<'a, X: ?Sized>(&'a X);
 
 impl<'a, X: ?Sized> HostRead<'a, X> {
-    /// What Rust indexes.
+    /// Returns the base that Rust indexes.
     #[inline(always)]
     pub fn base(&self) -> &'a X {
         self.0
     }
 
-    /// The index that Rust uses.
+    /// Returns the index that Rust uses.
     #[inline(always)]
     pub fn index<I>(&self, index: I) -> I {
         index
     }
 
-    /// What Rust has found.
+    /// Returns the element that Rust found.
     #[inline(always)]
     pub fn value<'r, R: ?Sized>(&self, found: &'r R) -> &'r R {
         found
     }
 }
 
-/// A host base that is written.
+/// A write to a host base.
 #[derive(Debug)]
 pub struct HostWrite;
 
-/// Declares that nothing is left to do after Rust has changed an element.
+/// Declares methods that do nothing, because Rust has changed the element.
 macro_rules! done_by_rust {
     ($($name:ident),*) => {$(
-        /// Nothing: Rust has done it.
+        /// Does nothing: Rust has done it.
         #[inline(always)]
         pub fn $name<X: ?Sized>(&self, _: &mut X) {}
     )*};
 }
 
 impl HostWrite {
-    /// What Rust indexes.
+    /// Returns the base that Rust indexes.
     #[inline(always)]
     pub fn place<'a, X: ?Sized>(&self, base: &'a mut X) -> &'a mut X {
         base
     }
 
-    /// The index that Rust uses.
+    /// Returns the index that Rust uses.
     #[inline(always)]
     pub fn index<I>(&self, index: I) -> I {
         index
     }
 
-    /// The value that Rust uses.
+    /// Returns the value that Rust uses.
     #[inline(always)]
     pub fn value<V>(&self, value: V) -> V {
         value
@@ -207,19 +207,19 @@ impl HostWrite {
     done_by_rust!(assign, add, sub, mul, div, rem, bitand, bitor, bitxor, shl, shr);
 }
 
-/// A traced base that is read.
+/// A read of a traced base.
 pub struct TracedRead<'a, B: ?Sized, V> {
     base: &'a B,
     value: Cell<Option<V>>,
 }
 
 impl<B: ?Sized, V> TracedRead<'_, B, V> {
-    /// What Rust indexes.
+    /// Returns the base that Rust indexes.
     pub fn base(&self) -> Nowhere {
         Nowhere
     }
 
-    /// Reads.
+    /// Reads the element.
     #[track_caller]
     pub fn index<I>(&self, index: I) -> SetAside
     where
@@ -229,7 +229,7 @@ impl<B: ?Sized, V> TracedRead<'_, B, V> {
         SetAside
     }
 
-    /// What was read.
+    /// Returns the element.
     pub fn value(&self, _: &Place) -> Read<V> {
         Read(self.value.take().expect("an element is read where its index is given"))
     }
@@ -246,7 +246,7 @@ impl<V> Deref for Read<V> {
     }
 }
 
-/// A traced base that is written.
+/// A write to a traced base.
 pub struct TracedWrite<B: ?Sized, I, V> {
     index: Cell<Option<I>>,
     value: Cell<Option<V>>,
@@ -254,18 +254,18 @@ pub struct TracedWrite<B: ?Sized, I, V> {
 }
 
 impl<B: ?Sized, I, V> TracedWrite<B, I, V> {
-    /// What Rust indexes.
+    /// Returns the base that Rust indexes.
     pub fn place<X: ?Sized>(&self, _: &mut X) -> Nowhere {
         Nowhere
     }
 
-    /// Keeps the index.
+    /// Stores the index.
     pub fn index(&self, index: I) -> SetAside {
         self.index.set(Some(index));
         SetAside
     }
 
-    /// Keeps the value.
+    /// Stores the value.
     pub fn value(&self, value: V) -> Place {
         self.value.set(Some(value));
         Place
@@ -396,15 +396,15 @@ impl<B: ?Sized, I, V> TracedWrite<B, I, V> {
         }
     }
 }
-/// Stands for a traced base where Rust indexes it.
+/// Represents a traced base where Rust indexes it.
 #[derive(Debug)]
 pub struct Nowhere;
 
-/// Stands for an index, or a value, that was kept aside.
+/// Represents an index, or a value, that was stored for later.
 #[derive(Debug)]
 pub struct SetAside;
 
-/// Stands for an element of a traced base.
+/// Represents an element of a traced base.
 #[derive(Debug)]
 pub struct Place;
 
@@ -417,7 +417,7 @@ impl ops::Index<SetAside> for Nowhere {
 
 impl ops::IndexMut<SetAside> for Nowhere {
     fn index_mut(&mut self, _: SetAside) -> &mut Place {
-        // A value without a size needs no memory.
+        // A zero-sized value needs no memory.
         Box::leak(Box::new(Place))
     }
 }
@@ -456,7 +456,7 @@ impl<T: Clone> CopiedOut for T {
     }
 }
 
-/// An element that a program uses by value.
+/// Returns an element that a program uses by value.
 #[inline(always)]
 pub fn element<T: CopiedOut>(place: &T) -> T {
     place.copied_out()

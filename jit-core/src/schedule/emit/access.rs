@@ -1,4 +1,4 @@
-//! Arrays that lanes access by an index: gathers, scatters, and the memory that is written in place.
+//! Accesses to arrays by an index: gathers, scatters, and memory that is written in place.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Emitter<'_, '_> {
         self.builder.gather(param, index, mask)
     }
 
-    /// The lanes of an access to an array, without those whose index is out of range where that is checked.
+    /// Returns the lanes of an access to an array, without those whose index is out of range if that is checked.
     fn in_array(
         &mut self,
         kind: AccessKind,
@@ -36,7 +36,7 @@ impl Emitter<'_, '_> {
         self.in_range(CheckedAccess { kind, ty: array.ty(), width: array.lanes(), is_signed, site }, index, mask)
     }
 
-    /// The lanes of any access by an index, without those whose index is out of range where that is checked.
+    /// Returns the lanes of any access by an index, without those whose index is out of range if that is checked.
     pub(in crate::schedule) fn in_range(
         &mut self,
         access: CheckedAccess,
@@ -72,13 +72,13 @@ impl Emitter<'_, '_> {
         None
     }
 
-    /// Whether a scatter writes the same in all lanes of the kernel, so that one of them must do it.
+    /// Returns whether a scatter writes the same in all lanes of the kernel, so that only one of them must do it.
     fn is_single(&self, scatter: u32) -> bool {
         let var = self.entry(scatter).var;
         var.lanes() == 1 && self.group.lanes.lanes != 1 && self.is_uniform(var.region())
     }
 
-    /// Whether what has width 1 in a loop's body is the same in all lanes.
+    /// Returns whether values of width 1 in a loop's body are the same in all lanes.
     fn is_uniform(&self, mut region: TraceRegion) -> bool {
         while region != TraceRegion::NONE {
             let around = self.group.order.iter().find_map(|&number| match self.entry(number).var.payload() {
@@ -95,7 +95,7 @@ impl Emitter<'_, '_> {
         true
     }
 
-    /// The first lane of the kernel, if a mask holds there.
+    /// Returns the first lane of the kernel, if a mask holds there.
     pub(super) fn first_lane(&mut self, mask: Option<Value>) -> Value {
         let lane = self.builder.lane_index();
         let zero = self.builder.constant(Type::U32, 0);
@@ -106,7 +106,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The parameter for memory that is written in place.
+    /// Returns the parameter for memory that is written in place.
     fn memory(&mut self, memory: u32, ty: Type) -> ParamId {
         let memory = self.graph.root_memory(memory);
         if let Some(param) = self.written[memory as usize] {

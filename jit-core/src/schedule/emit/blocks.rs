@@ -1,4 +1,4 @@
-//! Loops, branches and switches: blocks are emitted depth first, from a list of things to do.
+//! Loops, branches and switches: blocks are emitted depth first, from a work list.
 
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp, Value};
 use jit_runtime::launch::{AccessKind, CheckedAccess};
@@ -119,7 +119,7 @@ impl Emitter<'_, '_> {
         self.check_iterations(number);
     }
 
-    /// Notes lanes that wanted to make more iterations than their loop allows.
+    /// Reports lanes that need more iterations than their loop allows.
     fn check_iterations(&mut self, number: u32) {
         let Some(Payload::Loop(LoopPayload { bound: Some(bound), .. })) = self.entry(number).var.payload() else {
             return;
@@ -179,7 +179,7 @@ impl Emitter<'_, '_> {
         self.values[number as usize] = results.first().copied();
     }
 
-    /// Notes lanes of a switch that call what is not there, where that is checked. They are masked off already.
+    /// Reports lanes of a switch that call a missing target, if that is checked. They are masked off already.
     fn check_call(&mut self, number: u32) {
         let (control, site) =
             (&self.graph.controls[self.entry(number).control as usize], self.entry(number).var.site());
@@ -197,14 +197,14 @@ impl Emitter<'_, '_> {
         entries.into_iter().map(|entry| self.value(entry)).collect()
     }
 
-    /// One of the results of a loop or branch, which are consecutive values.
+    /// Returns one of the results of a loop or branch, which are consecutive values.
     pub(super) fn result(&self, control: u32, position: usize) -> Option<Value> {
         let first = self.values[control as usize]?;
         let index = self.parts(control).iter().position(|part| part.position == position)?;
         Some(Value(first.0 + index as u32))
     }
 
-    /// Whether a mask is true for every lane that takes the branches around a block.
+    /// Returns whether a mask is true for every lane that takes the branches around a block.
     pub(super) fn is_implied(&self, mask: u32, block: u32) -> bool {
         let Some(placement) = &self.placement else { return false };
         let mut conjunction = SmallVec::<[u32; 4]>::from_slice(&[mask]);
@@ -221,7 +221,7 @@ impl Emitter<'_, '_> {
         true
     }
 
-    /// Whether a mask is what the side of a branch or switch represents.
+    /// Returns whether a mask is the one that a side of a branch or switch represents.
     fn says(&self, branch: u32, side: u32, mask: u32) -> bool {
         let control = &self.graph.controls[self.entry(branch).control as usize];
         if let Payload::Switch(payload) = control.payload {

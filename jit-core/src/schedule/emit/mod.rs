@@ -1,7 +1,7 @@
 //! Building the kernel of a group.
 //!
-//! Without loops and branches, entries are appended in their order, with them block by block (`blocks`). Arrays that
-//! lanes access by an index are in `access`.
+//! Without control flow, entries are appended in their order; with control flow, block by block (`blocks`). Accesses to
+//! arrays by an index are in `access`.
 
 mod access;
 mod blocks;
@@ -31,7 +31,7 @@ use crate::trace::local;
 /// Memory that kernels of this evaluation write, by entry.
 pub(super) type Outputs = FxHashMap<u32, Arc<Buffer>>;
 
-/// A kernel and what it is launched with.
+/// A kernel with its launch arguments.
 pub(super) struct Emitted {
     pub(super) kernel: Kernel,
     pub(super) arguments: Vec<Argument>,
@@ -40,7 +40,7 @@ pub(super) struct Emitted {
     pub(super) noted: Noted,
 }
 
-/// What a recording wants to know about the arguments, by position; empty if there is none.
+/// Properties of the arguments for a recording, by position; empty if there is none.
 #[derive(Default)]
 pub(super) struct Noted {
     pub(super) scalars: Vec<(usize, Scalar)>,
@@ -54,7 +54,7 @@ pub(super) struct Emitter<'a, 'e> {
     pub(super) graph: &'a Graph<'e>,
     pub(super) group: &'a Group,
     outputs: &'a mut Outputs,
-    /// The lanes that are computed, if not all are.
+    /// The lanes that are computed, unless all are.
     selection: Option<&'a Selection>,
     pub(super) placement: Option<Placement>,
     pub(super) builder: Builder,
@@ -66,11 +66,11 @@ pub(super) struct Emitter<'a, 'e> {
     inputs: Vec<Option<ParamId>>,
     /// Parameters for memory that is written in place.
     written: Vec<Option<ParamId>>,
-    /// Loops, branches and switches whose regions are built: the finished regions.
+    /// The finished regions of loops, branches and switches that have been built.
     regions: FxHashMap<u32, SmallVec<[RegionId; 2]>>,
     pub(super) checker: Option<Checker>,
     pub(super) locals: Locals,
-    /// The number of the lane, if only some lanes are computed.
+    /// The lane number, if only some lanes are computed.
     pub(super) lane: Option<Value>,
 }
 
@@ -124,7 +124,7 @@ impl<'e> Emitter<'_, 'e> {
         })
     }
 
-    /// Where only some lanes are computed, reads their numbers.
+    /// Reads the lane numbers if only some lanes are computed.
     fn select_lanes(&mut self) {
         if let Some((buffer, len)) = self.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.lanes()))) {
             self.arguments.push(Argument::Buffer(buffer, len));
@@ -133,7 +133,7 @@ impl<'e> Emitter<'_, 'e> {
         }
     }
 
-    /// Whether the elements of an entry are in memory for the lanes that are computed.
+    /// Returns whether the elements of an entry are in memory for the computed lanes.
     fn is_at_hand(&self, number: u32) -> bool {
         let (var, is_written) = (self.entry(number).var, self.outputs.contains_key(&number));
         is_written || self.selection.is_some_and(|selection| selection.narrow(var).is_some())
@@ -143,7 +143,7 @@ impl<'e> Emitter<'_, 'e> {
         &self.graph.entries[number as usize]
     }
 
-    /// Without control flow: leaves are read when they are first used.
+    /// Emits a kernel without control flow: leaves are read when they are first used.
     fn emit_line(&mut self) {
         for position in 0..self.group.order.len() {
             let number = self.group.order[position];
@@ -153,7 +153,7 @@ impl<'e> Emitter<'_, 'e> {
         }
     }
 
-    /// The value of an entry; a leaf is read here if it has not been before.
+    /// Returns the value of an entry; reads a leaf here if it has not been read before.
     pub(super) fn value(&mut self, number: u32) -> Value {
         if let Some(value) = self.values[number as usize] {
             return value;
@@ -171,7 +171,7 @@ impl<'e> Emitter<'_, 'e> {
         }
     }
 
-    /// Reads a value from memory, or gives a known one.
+    /// Reads a value from memory, or returns a known one.
     fn leaf(&mut self, number: u32) -> Value {
         let Entry { op, var, .. } = *self.entry(number);
         match (op, var.known_bits()) {
@@ -205,7 +205,7 @@ impl<'e> Emitter<'_, 'e> {
         }
     }
 
-    /// The parameter for the memory of an entry, as lanes read their own elements of it.
+    /// Returns the parameter for the memory of an entry, of which lanes read their own elements.
     fn input(&mut self, number: u32) -> ParamId {
         if let Some(param) = self.inputs[number as usize] {
             return param;
@@ -221,7 +221,7 @@ impl<'e> Emitter<'_, 'e> {
         param
     }
 
-    /// The parameter for the memory of an entry, all elements of it.
+    /// Returns the parameter for the memory of an entry, with all its elements.
     fn source(&mut self, number: u32) -> ParamId {
         let var = self.entry(number).var;
         if self.selection.is_none_or(|selection| selection.narrow(var).is_none()) {
@@ -236,7 +236,7 @@ impl<'e> Emitter<'_, 'e> {
         self.builder.buffer(ty, Access::Read)
     }
 
-    /// The memory of an entry, and its length.
+    /// Returns the memory of an entry, and its length.
     fn memory_of(&self, number: u32) -> (Arc<Buffer>, usize) {
         let Entry { var, is_evaluated, .. } = *self.entry(number);
         let buffer = if is_evaluated { var.data() } else { self.outputs.get(&number).cloned() };
@@ -294,7 +294,7 @@ impl<'e> Emitter<'_, 'e> {
             Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
             // A reduction is what the kernel writes; loops and branches are emitted by their blocks; a library call is
-            // no part of a kernel.
+            // not part of a kernel.
             Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::LibraryCall | Op::LibraryResult => return None,
             Op::Loop | Op::Branch | Op::Switch => return None,
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
@@ -303,7 +303,7 @@ impl<'e> Emitter<'_, 'e> {
     }
 
     fn binary(&mut self, op: BinaryOp, [a, b]: [u32; 2], block: u32) -> Value {
-        // What the branches around us say about a mask need not be computed again.
+        // Masks implied by the surrounding branches need not be computed again.
         if op == BinaryOp::And && self.entry(a).var.ty() == Type::Bool {
             if self.is_implied(a, block) {
                 return self.value(b);

@@ -8,7 +8,7 @@ use crate::graph::op::Op;
 use crate::size::Size;
 use crate::trace::record;
 
-/// The value of a binary operation, if it need not be recorded.
+/// Returns the value of a binary operation, if it folds.
 #[inline]
 #[track_caller]
 pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
@@ -27,7 +27,7 @@ fn is_negated(var: &Var) -> bool {
     matches!(var.op(), Op::Unary(UnaryOp::Neg | UnaryOp::Not))
 }
 
-/// A constant on the right.
+/// Folds with a constant on the right.
 #[track_caller]
 fn with_constant(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     match op {
@@ -59,7 +59,7 @@ fn with_constant(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var>
     }
 }
 
-/// `(x op c) op b` of integers, with both constants made one.
+/// Folds `(x op c) op b` of integers by combining both constants.
 #[track_caller]
 fn reassociated(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     if a.op() != Op::Binary(op) || b.ty.is_float() {
@@ -98,7 +98,8 @@ fn divided(a: &Var, b: Constant, width: Size) -> Option<Var> {
     fit(&record::binary(BinaryOp::Mul, a, &reciprocal), width)
 }
 
-/// The bits of the reciprocal of a power of two, if the type holds it: then a product is the quotient, to the last bit.
+/// Returns the bits of the reciprocal of a power of two, if the type can represent it: then the product is the
+/// quotient, to the last bit.
 fn exact_reciprocal(b: Constant) -> Option<u64> {
     let value = b.float()?;
     let is_power_of_two = value.is_normal() && value.to_bits() & ((1 << 52) - 1) == 0;
@@ -107,7 +108,7 @@ fn exact_reciprocal(b: Constant) -> Option<u64> {
     (is_power_of_two && is_exact && value.recip() != 0.0 && value.recip().is_finite()).then_some(reciprocal)
 }
 
-/// The bits of the reciprocal of a literal, rounded, if it is a normal number.
+/// Returns the bits of the reciprocal of a literal, rounded, if it is a normal number.
 pub(crate) fn reciprocal(b: &Var) -> Option<u64> {
     let b = Constant::of(b)?;
     let bits = scalar::binary(BinaryOp::Div, b.ty, scalar::one(b.ty), b.bits);
@@ -120,7 +121,7 @@ pub(crate) fn reciprocal(b: &Var) -> Option<u64> {
     (least..f64::INFINITY).contains(&size).then_some(bits)
 }
 
-/// Minimum and maximum with a bound that decides nothing, or everything.
+/// Folds minimum and maximum with a bound that never or always decides.
 #[track_caller]
 fn bounded(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     let [smallest, largest] = Constant::extremes(b.ty);
@@ -146,7 +147,7 @@ fn logic(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     }
 }
 
-/// A constant on the left, of an operation whose operands keep their places.
+/// Folds with a constant on the left, for an operation that is not commutative.
 #[track_caller]
 fn constant_with(op: BinaryOp, a: Constant, b: &Var, width: Size) -> Option<Var> {
     match op {
@@ -168,7 +169,7 @@ fn with_itself(op: BinaryOp, a: &Var, width: Size) -> Option<Var> {
     }
 }
 
-/// One operand is a negation.
+/// Folds with a negated operand.
 #[track_caller]
 fn with_negated(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     let (x, y) = (operand_of(UnaryOp::Neg, a), operand_of(UnaryOp::Neg, b));
@@ -183,7 +184,7 @@ fn with_negated(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     fit(&simpler, width)
 }
 
-/// `x & !x` and `x | !x`.
+/// Folds `x & !x` and `x | !x`.
 #[track_caller]
 fn with_complement(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     let is_complement = |x: &Var, y: &Var| operand_of(UnaryOp::Not, x).is_some_and(|inner| inner.is_same(y));
@@ -193,7 +194,7 @@ fn with_complement(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     literal(a.ty(), if op == BinaryOp::And { 0 } else { a.ty().bit_mask() }, width)
 }
 
-/// The value of `a * b + c`, if it need not be recorded.
+/// Returns the value of `a * b + c`, if it folds.
 #[inline]
 #[track_caller]
 pub(crate) fn fma(a: &Var, b: &Var, c: &Var, width: Size) -> Option<Var> {
@@ -208,7 +209,7 @@ pub(crate) fn fma(a: &Var, b: &Var, c: &Var, width: Size) -> Option<Var> {
     }
 }
 
-/// `constant * a + c`.
+/// Folds `constant * a + c`.
 #[track_caller]
 fn with_factor(constant: Constant, a: &Var, c: &Var, width: Size) -> Option<Var> {
     if constant.is_one() {

@@ -7,7 +7,7 @@ use crate::graph::node::Var;
 use crate::size::Size;
 use crate::trace::record;
 
-/// The value of a comparison, if it need not be recorded.
+/// Returns the value of a comparison, if it folds.
 #[inline]
 #[track_caller]
 pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
@@ -20,7 +20,7 @@ pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var, width: Size) -> Option<Va
     }
 }
 
-/// The comparison that gives the same with its operands exchanged.
+/// Returns the equivalent comparison for exchanged operands.
 const fn mirrored(op: CompareOp) -> CompareOp {
     match op {
         CompareOp::Eq | CompareOp::Ne => op,
@@ -35,14 +35,14 @@ const fn mirrored(op: CompareOp) -> CompareOp {
 fn with_itself(op: CompareOp, a: &Var, width: Size) -> Option<Var> {
     match op {
         CompareOp::Lt | CompareOp::Gt => literal(Type::Bool, 0, width),
-        // A NaN is different from itself.
+        // A NaN differs from itself.
         _ if a.ty().is_float() => None,
         CompareOp::Eq | CompareOp::Le | CompareOp::Ge => literal(Type::Bool, 1, width),
         CompareOp::Ne => literal(Type::Bool, 0, width),
     }
 }
 
-/// A comparison with a constant on the right.
+/// Folds a comparison with a constant on the right.
 #[track_caller]
 fn with_constant(op: CompareOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     if a.ty() == Type::Bool {
@@ -62,7 +62,7 @@ fn with_constant(op: CompareOp, a: &Var, b: Constant, width: Size) -> Option<Var
     None
 }
 
-/// The value of a selection, if it need not be recorded.
+/// Returns the value of a selection, if it folds.
 #[inline]
 #[track_caller]
 pub(crate) fn select(mask: &Var, a: &Var, b: &Var, width: Size) -> Option<Var> {
@@ -82,7 +82,7 @@ pub(crate) fn select(mask: &Var, a: &Var, b: &Var, width: Size) -> Option<Var> {
     }
 }
 
-/// Selections of masks are logic.
+/// Folds selections of masks to logic.
 #[track_caller]
 fn of_masks(mask: &Var, a: &Var, b: &Var, width: Size) -> Option<Var> {
     let logic = match (a.literal(), b.literal()) {

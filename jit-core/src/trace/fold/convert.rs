@@ -7,7 +7,7 @@ use crate::graph::node::Var;
 use crate::graph::op::Op;
 use crate::trace::record;
 
-/// The value of a conversion, if it need not be recorded.
+/// Returns the value of a conversion, if it folds.
 #[inline]
 #[track_caller]
 pub(crate) fn cast(ty: Type, a: &Var) -> Option<Var> {
@@ -17,7 +17,7 @@ pub(crate) fn cast(ty: Type, a: &Var) -> Option<Var> {
     literal(ty, scalar::cast(a.ty(), ty, a.literal()?), a.width())
 }
 
-/// The value of a change of type, if it need not be recorded.
+/// Returns the value of a change of type, if it folds.
 #[inline]
 #[track_caller]
 pub(crate) fn bitcast(ty: Type, a: &Var) -> Option<Var> {

@@ -1,10 +1,10 @@
-//! Folding: what is known when it is recorded is not recorded.
+//! Folding: values that are known while recording are not recorded.
 //!
 //! Operations on literals are computed by the same arithmetic as the interpreter's. The algebraic rules are exact in
-//! floating point, down to the sign of a zero: `x + 0` stays, since it turns `-0` into `+0`, and `x * 0` stays, since
-//! it is NaN for an infinity. Sign and payload of a NaN are unspecified, so rules may change them.
+//! floating point, down to the sign of a zero: `x + 0` is not folded, since it turns `-0` into `+0`, and `x * 0` is not
+//! folded, since it is NaN for an infinity. Sign and payload of a NaN are unspecified, so rules may change them.
 //!
-//! A rule gives a value of the width that the operation would have.
+//! A rule returns a value of the width that the operation would have.
 
 mod binary;
 mod choose;
@@ -23,7 +23,7 @@ use crate::graph::node::Var;
 use crate::graph::op::Op;
 use crate::size::Size;
 
-/// A value as the result of an operation of some width.
+/// Returns a value as the result of an operation of some width.
 #[track_caller]
 fn fit(var: &Var, width: Size) -> Option<Var> {
     Some(record::broadcast(var, width))
@@ -34,12 +34,12 @@ fn literal(ty: Type, bits: u64, width: Size) -> Option<Var> {
     Some(record::literal(ty, bits, width))
 }
 
-/// The operand of a node of this operation.
+/// Returns the operand of a node of this operation.
 fn operand_of(op: UnaryOp, var: &Var) -> Option<Var> {
     if var.op() == Op::Unary(op) { var.operand(0) } else { None }
 }
 
-/// What a rule needs to know about a literal.
+/// The properties of a literal that rules use.
 #[derive(Clone, Copy)]
 struct Constant {
     ty: Type,
@@ -51,22 +51,22 @@ impl Constant {
         Some(Constant { ty: var.ty(), bits: var.literal()? })
     }
 
-    /// The value of a float literal; exact, since `f64` holds every value of the other types.
+    /// Returns the value of a float literal; exact, since `f64` holds every value of the other types.
     fn float(self) -> Option<f64> {
         self.ty.is_float().then(|| f64::from_bits(scalar::cast(self.ty, Type::F64, self.bits)))
     }
 
-    /// The highest bit: the sign.
+    /// Returns the highest bit: the sign.
     fn sign_bit(self) -> u64 {
         self.ty.bit_mask() ^ self.ty.bit_mask() >> 1
     }
 
-    /// Zero, but for floats.
+    /// Returns whether it is zero; false for floats.
     fn is_integer_zero(self) -> bool {
         !self.ty.is_float() && self.bits == 0
     }
 
-    /// Every bit is set, but for floats; that is `true`, the largest unsigned integer, or -1.
+    /// Returns whether every bit is set, which is `true`, the largest unsigned integer, or -1; false for floats.
     fn is_all_ones(self) -> bool {
         !self.ty.is_float() && self.bits == self.ty.bit_mask()
     }
@@ -83,12 +83,12 @@ impl Constant {
         self.ty.is_float() && self.bits == scalar::one(self.ty) | self.sign_bit()
     }
 
-    /// What may be added to any number without changing it: -0 of floats.
+    /// Returns whether adding it leaves every number unchanged: -0 for floats.
     fn is_neutral_to_add(self) -> bool {
         self.bits == if self.ty.is_float() { self.sign_bit() } else { 0 }
     }
 
-    /// What may be subtracted from any number without changing it: +0 of floats.
+    /// Returns whether subtracting it leaves every number unchanged: +0 for floats.
     fn is_neutral_to_subtract(self) -> bool {
         self.bits == 0
     }
@@ -97,7 +97,7 @@ impl Constant {
         (self.ty.is_unsigned_integer() && self.bits.is_power_of_two()).then(|| self.bits.trailing_zeros())
     }
 
-    /// The bits of the smallest and largest value that `min` and `max` know.
+    /// Returns the bits of the smallest and largest value that `min` and `max` distinguish.
     fn extremes(ty: Type) -> [u64; 2] {
         use jit_runtime::ir::ReduceOp;
         [scalar::identity(ReduceOp::Max, ty), scalar::identity(ReduceOp::Min, ty)]

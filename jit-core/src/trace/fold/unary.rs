@@ -7,7 +7,7 @@ use crate::graph::node::Var;
 use crate::graph::op::Op;
 use crate::trace::record;
 
-/// The value of a unary operation, if it need not be recorded.
+/// Returns the value of a unary operation, if it folds.
 #[inline]
 #[track_caller]
 pub(crate) fn unary(op: UnaryOp, a: &Var) -> Option<Var> {
@@ -27,7 +27,7 @@ pub(crate) fn unary(op: UnaryOp, a: &Var) -> Option<Var> {
     }
 }
 
-/// `!(a == b)`, and the order of values that are ordered.
+/// Folds `!(a == b)`, and comparisons of totally ordered values.
 #[track_caller]
 fn negated_comparison(a: &Var) -> Option<Var> {
     let Op::Compare(op) = a.op() else { return None };

@@ -251,7 +251,8 @@ fn by_axes(x: &Tensor<f32>, y: &Tensor<f32>) -> Float {
 fn the_numbers_of_axes_distinguish_calls() {
     alike(frozen!(by_axes), 3, || {
         let tensor = |shape: &[usize]| Tensor::from_array(floats(shape.iter().product(), shape.len()), shape);
-        [(&[2_usize, 3][..], &[4_usize][..]), (&[6], &[2, 2]), (&[6], &[4])].repeat(2)
+        [(&[2_usize, 3][..], &[4_usize][..]), (&[6], &[2, 2]), (&[6], &[4])]
+            .repeat(2)
             .into_iter()
             .map(|(x, y)| values(&by_axes(&tensor(x), &tensor(y))))
             .collect::<Vec<_>>()

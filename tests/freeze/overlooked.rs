@@ -188,29 +188,6 @@ fn an_input_that_is_used_later_is_not_overwritten() {
     }
 }
 
-#[freeze]
-fn counted_beside(pair: &mut Pair, index: &UInt) {
-    let mut counted = pair.x.clone();
-    counted.scatter_add(1.0, index);
-    pair.y = &pair.x * 2.0 + &counted;
-}
-
-#[test]
-fn an_input_that_is_given_back_is_not_overwritten() {
-    counted_beside::clear();
-    let index = UInt::from([1_u32, 3, 3]);
-    for width in [6_usize, 100_000] {
-        let x: Vec<f32> = (0..width).map(|i| (i % 13) as f32).collect();
-        let mut wanted: Vec<f32> = x.iter().map(|x| x * 3.0).collect();
-        [1, 3, 3].iter().for_each(|&i| wanted[i] += 1.0);
-        let mut pair = Pair { x: Float::from(x.clone()), y: Float::zeros(width) };
-        for round in 0..4 {
-            counted_beside(&mut pair, &index);
-            assert!(values(&pair.x) == x && values(&pair.y) == wanted, "round {round} of width {width}");
-        }
-    }
-}
-
 /// Loops that recordings roll up, with library calls of other sizes and kernels over other widths beside those that
 /// match.
 #[freeze]

@@ -54,7 +54,10 @@ pub(crate) fn write(root: &Path, copy: &Path, mutants: &[Mutant]) -> Result<(), 
 fn entries(folder: &Path) -> Result<Vec<(String, bool)>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let entry = |entry: fs::DirEntry| Some((entry.file_name().into_string().ok()?, entry.path().is_dir()));
-    Ok(entries.filter_map(|found| entry(found.ok()?)).filter(|(name, is_folder)| !(*is_folder && is_left_out(name))).collect())
+    Ok(entries
+        .filter_map(|found| entry(found.ok()?))
+        .filter(|(name, is_folder)| !(*is_folder && is_left_out(name)))
+        .collect())
 }
 
 fn is_left_out(folder: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What distinguishes calls of one function, where little differs: types, lengths, shared arrays, texts, repeated arrays.
+//! What distinguishes calls of one function where little differs: types, lengths, texts, shared and repeated arrays.
 
 use std::sync::Arc;
 

@@ -139,21 +139,6 @@ fn values_on_all_lanes_are_in_their_intervals() {
     assert!(narrow > 10_000, "{narrow} values have bounds");
 }
 
-/// A count as large as the type is wide is none that a word could be shifted by.
-#[test]
-fn shifts_by_the_width_have_the_value_in_their_intervals() {
-    for (ty, op) in TYPES.into_iter().flat_map(|ty| [(ty, BinaryOp::Shl), (ty, BinaryOp::Shr)]) {
-        let mut builder = Builder::new();
-        let (a, count) = (builder.constant(ty, 5), builder.constant(ty, ty.bits().into()));
-        let value = builder.binary(op, a, count);
-        let kernel = builder.finish();
-        let analysis = Analysis::new(&kernel, 4);
-        let found = interval(&kernel, &[], &Bounds::new(&kernel, &analysis), value);
-        let wanted = word(ty, scalar::binary(op, ty, 5, ty.bits().into()));
-        assert!((found.least..=found.most).contains(&wanted), "{op:?} of {ty}: {wanted} is not in {found:?}");
-    }
-}
-
 /// Generated code computes intervals of which some ends are known already: these are folded.
 #[test]
 fn folded_words_are_those_of_the_machine() {

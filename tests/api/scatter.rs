@@ -456,6 +456,25 @@ fn a_loop_over_numbers_runs_on_the_lanes_of_what_it_scatters_and_writes_numbers_
     });
 }
 
+/// Only where one value would be exchanged by several lanes, all but one would not learn what was there.
+#[test]
+fn a_loop_of_one_lane_learns_what_was_there() {
+    #[jit]
+    fn run(counter: &mut UInt) -> UInt {
+        let (mut i, mut sum) = (UInt::from(0), UInt::from(0));
+        while i < 3 {
+            sum += counter.scatter_inc(&UInt::from(0));
+            i += 1;
+        }
+        sum
+    }
+    on_each_device(|| {
+        let mut counter = UInt::from([5, 1]);
+        assert_eq!(run(&mut counter).item().unwrap(), 5 + 6 + 7);
+        assert_eq!(counter.to_vec().unwrap(), [8, 1]);
+    });
+}
+
 type Step = fn(&Int, &mut Int) -> Int;
 
 #[test]
@@ -492,6 +511,19 @@ fn what_a_loop_writes_is_not_read_in_it() {
         y
     }
     #[jit]
+    fn written_in_nested(x: &Int, target: &mut Int) -> Int {
+        let mut y = x.clone();
+        while y < 2 {
+            y = &y + &*target + 1;
+            let mut z = y.clone();
+            while z < 2 {
+                target.scatter_add(1, x);
+                z += 1;
+            }
+        }
+        y
+    }
+    #[jit]
     fn copies(x: &Int, target: &mut Int) -> Int {
         let mut y = x.clone();
         while y < 2 {
@@ -520,10 +552,11 @@ fn what_a_loop_writes_is_not_read_in_it() {
         }
         y
     }
-    let wrong: [(Step, &str); 6] = [
+    let wrong: [(Step, &str); 7] = [
         (elementwise, "that writes to it"),
         (gathers, "that writes to it"),
         (nested, "that writes to it"),
+        (written_in_nested, "that writes to it"),
         (copies, "only its state can be written to"),
         (local, "only its state can be written to"),
         (in_condition, "condition of a traced loop cannot write"),

@@ -21,6 +21,7 @@ mod fuzzing;
 mod host;
 mod host_failures;
 mod inlined;
+mod keys;
 mod limits;
 mod loops;
 mod members;

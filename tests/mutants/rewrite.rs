@@ -10,8 +10,8 @@ use crate::list::{Mutant, locate};
 /// The variable with the number of the active mutant.
 pub(crate) const VARIABLE: &str = "MUTANT";
 
-/// The files that are not copied.
-const LEFT_OUT: [&str; 3] = [".git", "out", "target"];
+/// Folders that are not copied, besides those whose names begin with `target`.
+const LEFT_OUT: [&str; 2] = [".git", "out"];
 
 /// The additional module of the copy, which returns whether a mutant is on.
 const MODULE: &str = r#"//! Whether a mutant is on.
@@ -54,11 +54,14 @@ pub(crate) fn write(root: &Path, copy: &Path, mutants: &[Mutant]) -> Result<(), 
 fn entries(folder: &Path) -> Result<Vec<(String, bool)>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let entry = |entry: fs::DirEntry| Some((entry.file_name().into_string().ok()?, entry.path().is_dir()));
-    Ok(entries.filter_map(|found| entry(found.ok()?)).filter(|(name, _)| !is_left_out(name)).collect())
+    Ok(entries
+        .filter_map(|found| entry(found.ok()?))
+        .filter(|(name, is_folder)| !(*is_folder && is_left_out(name)))
+        .collect())
 }
 
-fn is_left_out(name: &str) -> bool {
-    LEFT_OUT.contains(&name) || name.starts_with("target")
+fn is_left_out(folder: &str) -> bool {
+    LEFT_OUT.contains(&folder) || folder.starts_with("target")
 }
 
 fn read_folder(root: &Path, folder: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Result<(), String> {

@@ -55,8 +55,7 @@ impl Binaries {
         if !built.status.success() {
             // There are many warnings: mutants leave code unused.
             let messages = String::from_utf8_lossy(&built.stderr);
-            let errors: Vec<&str> = messages.split("\n\n").filter(|message| message.starts_with("error")).collect();
-            return Err(format!("the sources with mutants do not compile:\n{}", errors.join("\n\n")));
+            return Err(format!("the sources with mutants do not compile:\n{}", errors(&messages)));
         }
         let messages = String::from_utf8_lossy(&built.stdout);
         let found = messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect();
@@ -87,6 +86,16 @@ impl Binaries {
             None => Outcome::Failed(format!("{tests} does not end")),
         })
     }
+}
+
+/// The errors among the messages of cargo: each begins a line and ends with an empty one.
+fn errors(messages: &str) -> String {
+    let mut is_error = false;
+    let lines = messages.lines().filter(|line| {
+        is_error = line.starts_with("error") || (is_error && !line.is_empty());
+        is_error
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The time limit of tests that take a given time without a mutant.

@@ -1,6 +1,6 @@
 //! Cancels launches: on request of the program, or when a time limit expires.
 //!
-//! A launch retains a [`Token`]: the number of cancellations when the work that it is a part of began. Running code
+//! A launch retains a `Token`: the number of cancellations when the work that it is a part of began. Running code
 //! compares the number with the current one: generated code and the interpreter in loops, launches between blocks of
 //! lanes, recordings between launches. A different number ends the run, and the launch fails like any other: the
 //! failure is stored at the arrays that were to be written. So no notification is needed, and work that begins later is

@@ -7,7 +7,7 @@
 //!
 //! Each layer registers its locks. Those that are registered later are taken earlier, since a thread that holds a lock
 //! may take those of lower layers. Only `fork` as a function of the C library is noticed. Data that another thread was
-//! writing at that moment is half written, and reading it fails: see [`generation`].
+//! writing at that moment is half written, and reading it fails: see `generation`.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -543,22 +543,6 @@ fn symbolic_loops_are_recorded_once() {
 }
 
 #[jit]
-fn endless(x: Float) -> Float {
-    let mut y = x;
-    loop {
-        y += 1.0;
-        if Mask::from(false) {
-            break;
-        }
-        if y > 3.0 {
-            continue;
-        }
-        y += 1.0;
-    }
-    y
-}
-
-#[jit]
 fn host_counter(x: &Float) -> Float {
     let (mut y, mut k) = (x.clone(), 0);
     while k < 10 {
@@ -673,6 +657,4 @@ fn wrong_jumps_name_the_line() {
     assert!(message.contains("steps of zero") && message.contains("jumps.rs:"), "{message}");
     // The thread can continue tracing.
     assert_eq!(returns::return_in_while::traced(&Float::from(1.0)).to_vec().unwrap().len(), 1);
-    let message = panic_of(|| drop(endless(Float::from(&LANES[..]))));
-    assert!(message.contains("a traced `loop` without `break` never ends"), "{message}");
 }

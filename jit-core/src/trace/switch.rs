@@ -162,7 +162,7 @@ impl SwitchRecorder {
         let recorded = numbering::work().wrapping_sub(self.work_before);
         self.finish_by(defaults, |call, outputs, width| {
             let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
-            // A call with checks is not simplified.
+            // A jump reports numbers out of range; selections would not.
             let is_small =
                 call.checked.is_none() && recorded as usize + call.sides.len() * (1 + count) <= SELECT_WORK as usize;
             match count {

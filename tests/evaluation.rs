@@ -10,6 +10,8 @@ use jit::prelude::*;
 
 #[path = "evaluation/cancelling.rs"]
 mod cancelling;
+#[path = "evaluation/fusion.rs"]
+mod fusion;
 #[path = "evaluation/literals.rs"]
 mod literals;
 #[path = "evaluation/loops.rs"]

@@ -14,15 +14,16 @@ use smallvec::SmallVec;
 
 use super::argument::{Arguments, Recordable};
 use super::function::{CallPlan, Entry, Function, Plan, Value};
-use super::layout::Layout;
+use super::layout::{Form, Layout};
 use super::{host, shared, verify};
 use crate::capture::{self, host_call, launches};
 use crate::graph::node::Var;
+use crate::misuse;
+use crate::schedule::{self, native};
 use crate::size::Size;
 use crate::thread_state::thread_state;
 use crate::trace::{local, record, region};
 use crate::traverse::{Traverse, VisitorMut, arrays, check_number};
-use crate::{misuse, schedule};
 
 /// The values from which replays make results.
 pub(super) struct Templates<T, R> {
@@ -34,7 +35,7 @@ pub(super) struct Templates<T, R> {
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) layout: Layout,
-    found: Vec<Arc<Entry>>,
+    pub(super) found: Vec<Arc<Entry>>,
     /// Recordings that were tried and do not fit. None is tried twice, because a trial may call the host.
     rejected: Vec<(Arc<Entry>, GuardFailure)>,
     outputs: SmallVec<[Arc<Buffer>; 4]>,
@@ -151,7 +152,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let mut body = Some(body);
         scratch.layout.fill(&arguments, self.function.parameters);
         host::check_arguments(&scratch.layout, self.site);
-        self.evaluate(&scratch.layout)?;
+        self.evaluate(&mut scratch.layout)?;
         let (arguments, missed) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),
             Err(missed) => missed,
@@ -177,8 +178,14 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         self.record(scratch, arguments, body, lifted, &guard_failures).map(Some)
     }
 
-    /// Evaluates the arrays that are still expressions.
-    fn evaluate(&self, layout: &Layout) -> Result<(), Error> {
+    /// Evaluates the arrays that are still expressions, and fills those in memory that are still constants.
+    fn evaluate(&self, layout: &mut Layout) -> Result<(), Error> {
+        for input in layout.inputs.iter_mut().filter(|input| input.form == Form::Memory) {
+            if let Some(bits) = input.var.known_bits() {
+                let buffer = native::filled(&input.var, bits, self.site)?;
+                input.var = record::data_at(self.site, input.var.ty(), input.var.lanes(), buffer);
+            }
+        }
         let missing = layout.inputs.iter().map(|input| &input.var).filter(|var| !var.is_evaluated());
         let missing: SmallVec<[&Var; 8]> = missing.collect();
         if missing.is_empty() {

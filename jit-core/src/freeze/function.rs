@@ -97,6 +97,8 @@ pub(super) struct Entry {
     /// The plain numbers that decisions depended on.
     numbers: Vec<Option<u64>>,
     pub(super) lifted: Vec<bool>,
+    /// For each input, the first one whose width the recording takes to be the same, under a guard.
+    pub(super) widths: Vec<u32>,
     pub(super) call_plan: CallPlan,
     /// Templates of the arguments and the result.
     pub(super) templates: Box<dyn Any + Send + Sync>,
@@ -341,7 +343,7 @@ impl Function {
         &self,
         of: TypeId,
         layout: &Layout,
-        lifted: Vec<bool>,
+        (lifted, widths): (Vec<bool>, Vec<u32>),
         decided: &[bool],
         call_plan: CallPlan,
         templates: Box<dyn Any + Send + Sync>,
@@ -353,6 +355,7 @@ impl Function {
             literals: layout.literals.clone(),
             numbers,
             lifted: lifted.clone(),
+            widths,
             call_plan,
             templates,
             used,

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::argument::Arguments;
+use super::function::Entry;
 use crate::graph::Op;
 use crate::graph::node::{Node, Var};
 use crate::size::Size;
@@ -22,7 +23,7 @@ use crate::traverse::{HostValue, Leaf, Visitor};
 /// The form in which an array is passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// Elements in memory, now or when it is evaluated.
+    /// Elements in memory, now or when it is evaluated; for a constant, when it is filled.
     Memory,
     /// A constant.
     Literal,
@@ -146,6 +147,8 @@ impl Layout {
             return;
         }
         let form = match var.op() {
+            // What the body may change is in memory from the second call on; so it is in the first one.
+            _ if is_exclusive => Form::Memory,
             Op::Literal => Form::Literal,
             Op::Scalar => Form::Opaque,
             _ => Form::Memory,
@@ -157,6 +160,21 @@ impl Layout {
         self.words.push(tag(Tag::Array) | of_form);
         self.inputs.push(Input { var: var.clone(), form, is_shared, is_exclusive, lengths });
         self.index_last(is_constant);
+    }
+
+    /// For each input, returns the first one whose width a recording may take to be the same: it is the same now, and
+    /// all recordings with this key rely on that, so each equality is assumed until it fails for the first time. Arrays
+    /// with axes have sizes of their own, and those behind `Rc` and of instances may belong to other things.
+    pub(super) fn equal_widths(&self, recordings: &[Arc<Entry>]) -> Vec<u32> {
+        let has_own_width = |input: &Input| input.lengths.is_some() || input.is_shared || input.var.lanes() < 2;
+        let is_same = |one: usize, other: usize| {
+            let [(a, first), (b, second)] = [one, other].map(|position| (position, &self.inputs[position]));
+            first.var.lanes() == second.var.lanes()
+                && !has_own_width(first)
+                && !has_own_width(second)
+                && recordings.iter().all(|entry| entry.widths[a] == entry.widths[b])
+        };
+        (0..self.inputs.len()).map(|one| (0..one).find(|&other| is_same(one, other)).unwrap_or(one) as u32).collect()
     }
 
     /// Returns the position of an array that was visited before.
@@ -178,7 +196,7 @@ impl Layout {
             Ordering::Greater => count - 1,
         };
         for (position, input) in (0..).zip(&self.inputs).skip(first) {
-            if input.form != Form::Literal {
+            if input.var.op() != Op::Literal {
                 self.by_address.insert(input.var.address(), position);
             }
         }
@@ -275,14 +293,14 @@ pub(super) struct ArgumentSummary {
 pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<ArgumentSummary> {
     let mut summary: Vec<ArgumentSummary> = Vec::new();
     let mut known: Vec<(Var, String)> = Vec::new();
-    arguments.show(names, &mut |_, show| {
+    arguments.show(names, &mut |is_exclusive, show| {
         let mut visit = |path: &str, leaf: Leaf<'_>| {
             let what = match leaf {
                 Leaf::Array(var) | Leaf::Shared(var) => match known.iter().find(|(other, _)| other.is_same(var)) {
                     Some((_, other)) => format!("the same array as `{other}`"),
                     None => {
                         known.push((var.clone(), path.to_owned()));
-                        array_in_words(var)
+                        array_in_words(var, is_exclusive)
                     }
                 },
                 Leaf::Host(value) => host_in_words(&value),
@@ -318,9 +336,9 @@ pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str])
     widths
 }
 
-fn array_in_words(var: &Var) -> String {
+fn array_in_words(var: &Var, is_exclusive: bool) -> String {
     let (ty, width) = (var.ty(), var.lanes());
-    match (var.op(), var.known_bits()) {
+    match (var.op(), var.known_bits().filter(|_| !is_exclusive)) {
         (Op::Literal, Some(bits)) => format!("the constant {} × {width}", number(ty, bits)),
         (_, Some(_)) => format!("an opaque {ty} × {width}"),
         _ => format!("{ty} × {width}"),

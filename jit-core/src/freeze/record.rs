@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::Error;
-use jit_runtime::recording::{GuardFailure, Scalar, SizeId, SlotId};
+use jit_runtime::recording::{GuardFailure, Relation, Scalar, SizeId, SlotId};
 
 use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, put};
@@ -45,8 +45,9 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let layout = &scratch.layout;
         self.announce(&arguments, layout, guard_failures.first())?;
         let session = launches::begin();
+        let widths = layout.equal_widths(&scratch.found);
         let Ran { mut proxies, mut result, nodes, is_unchanged, shared } =
-            self.run_body(&arguments, layout, &lifted, body)?;
+            self.run_body(&arguments, layout, (&lifted, &widths), body)?;
         let leaves = self.leaves(&proxies, &result)?;
         let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
         let values = outputs.values(&leaves)?;
@@ -75,7 +76,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             put(&mut arguments, &templates, is_unchanged, &mut current, given_back, self.site, &mut |size, _| {
                 *size = Size::from(size.value());
             });
-        self.function.insert(self.of, layout, lifted, &decided, call_plan, Box::new(templates));
+        self.function.insert(self.of, layout, (lifted, widths), &decided, call_plan, Box::new(templates));
         Ok(result)
     }
 
@@ -98,11 +99,11 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         &self,
         arguments: &A,
         layout: &Layout,
-        lifted: &[bool],
+        (lifted, equal_widths): (&[bool], &[u32]),
         body: impl FnOnce(&mut A::Proxies) -> R,
     ) -> Result<Ran<A::Proxies, R>, Error> {
         let mut proxies = arguments.proxies();
-        let given = InputSizes::new(layout, self.site);
+        let given = InputSizes::new(layout, equal_widths, self.site);
         let nodes = inputs(layout, lifted, &given.widths, self.site);
         lend_inputs::<A>(&mut proxies, layout, &nodes, &given.lengths, self.site);
         let (before, mut shared) = (host_values::<A>(&proxies), shared::in_proxies::<A>(&proxies));
@@ -151,8 +152,14 @@ struct InputSizes {
 }
 
 impl InputSizes {
-    fn new(layout: &Layout, site: &'static Location<'static>) -> InputSizes {
-        let own: Vec<Size> = layout.inputs.iter().map(|input| table::input(input.var.lanes())).collect();
+    fn new(layout: &Layout, equal_widths: &[u32], site: &'static Location<'static>) -> InputSizes {
+        let mut own: Vec<Size> = layout.inputs.iter().map(|input| table::input(input.var.lanes())).collect();
+        for (position, &first) in
+            equal_widths.iter().enumerate().filter(|(position, first)| *position != **first as usize)
+        {
+            table::require_at(site, Relation::Eq, own[position], own[first as usize]);
+            own[position] = own[first as usize];
+        }
         let lengths: Vec<Size> = layout.lengths.iter().map(|&length| table::input(length)).collect();
         let lengths: Vec<Size> = lengths.into_iter().map(|length| table::settled_at(length, site)).collect();
         let width = |(input, own): (&Input, Size)| match input.lengths {

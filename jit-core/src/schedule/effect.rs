@@ -156,7 +156,8 @@ impl<'e> Walk<'e> {
         let scatter = &self.graph.entries[entry.operands[0] as usize];
         let before = self.graph.effects[scatter.control as usize].payload.how;
         let is_any_order = payload.is_disjoint || matches!(payload.how, How::Reduce(_));
-        (is_any_order && before == payload.how && scatter.var.extent() == lanes).then_some(entry.stage)
+        let is_as_wide = scatter.var.extent().representative() == lanes.representative();
+        (is_any_order && before == payload.how && is_as_wide).then_some(entry.stage)
     }
 
     /// Returns the memory of an array that is overwritten.

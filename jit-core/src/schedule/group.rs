@@ -140,12 +140,13 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
         if !entry.is_root || entry.is_evaluated || entry.op == Op::LibraryResult {
             continue;
         }
-        let (stage, lanes) = (entry.stage, entry.lanes(entries));
+        let (stage, lanes) = (entry.stage, entry.lanes(entries).representative());
         if lanes.lanes == 0 {
             has_empty = true;
             continue;
         }
-        let reduced = matches!(entry.op, Op::Reduce(_)).then(|| entry.var.position());
+        let block = || Extent::from_position(entry.var.position()).representative().into_position();
+        let reduced = matches!(entry.op, Op::Reduce(_)).then(block);
         let is_copying = entry.is_copy && graph.selection.is_some();
         match groups.iter_mut().find(|group| group.takes(stage, lanes, reduced, is_copying)) {
             Some(group) => {
@@ -236,7 +237,10 @@ impl<'a, 'e> Cut<'a, 'e> {
         let is_value = entry.region.get() == 0
             && !matches!(entry.op, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter)
             && !local::is_local(entry.var);
-        is_value && writer.stage < stage && writer.lanes == entry.var.extent() && self.is_expensive(number)
+        is_value
+            && writer.stage < stage
+            && writer.lanes == entry.var.extent().representative()
+            && self.is_expensive(number)
     }
 
     /// Returns whether the total cost of a value, counting shared parts once, exceeds that of writing and reading it.

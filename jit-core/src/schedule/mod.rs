@@ -51,7 +51,7 @@ mod group;
 mod live;
 mod local;
 mod map;
-mod native;
+pub(crate) mod native;
 pub(crate) use native::filled;
 mod order;
 mod place;

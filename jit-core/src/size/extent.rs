@@ -38,6 +38,12 @@ impl Extent {
         table::extent(size)
     }
 
+    /// Returns the width that represents all those which are equal to it in the current recording.
+    #[inline]
+    pub(crate) fn representative(self) -> Extent {
+        if self.size == SizeId(0) { self } else { table::representative(self) }
+    }
+
     /// Converts to a position that a node stores.
     pub(crate) fn into_position(self) -> usize {
         self.lanes as usize | usize::from(self.size.0) << 32

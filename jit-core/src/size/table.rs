@@ -4,18 +4,24 @@
 //! Values are computed as usual, and the expression of each is recorded with it. A width of 0 or 1 has a special
 //! meaning (no work; the same for all lanes), so a recording with such a width is valid for it alone. Any other width
 //! is at least 2 in all replays, and so different from 0 and 1.
+//!
+//! Expressions that a guard has found equal are one from then on (`table/canonical.rs`), so that values of these widths are
+//! computed by one kernel, as without a recording.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 
 use jit_runtime::recording::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 
 use super::extent::Extent;
 use super::scope::Scope;
 use super::{Size, scope};
 use crate::thread_state::{Clear, thread_state};
+
+mod canonical;
+
+use canonical::Equal;
 
 /// The sizes of this thread's current recording.
 pub(crate) struct Symbols {
@@ -26,6 +32,8 @@ pub(crate) struct Symbols {
     values: Vec<usize>,
     inputs: u16,
     counts: u16,
+    /// The expressions that guards have found equal.
+    equal: Equal,
     /// The expressions that are widths of nodes, and therefore at least 2.
     wide: FxHashSet<SizeId>,
     /// The widths of inputs that the body uses in place, which may differ in each call, by the addresses of the nodes.
@@ -87,6 +95,7 @@ pub(crate) fn begin() {
         values: vec![0],
         inputs: 0,
         counts: 0,
+        equal: Equal::default(),
         wide: FxHashSet::default(),
         shared: FxHashMap::default(),
         overflow: None,
@@ -185,7 +194,8 @@ fn sized(value: usize, id: Option<SizeId>) -> Size {
 pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size {
     let made = with(|symbols| {
         let [a, b] = [left, right].map(|size| symbols.id_of(size));
-        symbols.combine(op, a?, b?, value).map(|id| (id, symbols.constant(id).is_some()))
+        let id = symbols.combine(op, a?, b?, value).map(|id| symbols.equal.find(id))?;
+        Some((id, symbols.constant(id).is_some()))
     });
     match made.flatten() {
         Some((_, true)) => Size::from(value),
@@ -204,7 +214,8 @@ pub(crate) fn require(relation: Relation, left: Size, right: Size) {
     require_at(Location::caller(), relation, left, right);
 }
 
-fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, right: Size) {
+/// Like [`require`], for a line of the user's program that is not our caller.
+pub(crate) fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, right: Size) {
     with(|symbols| {
         let is_two = right.is_constant() && right.value() == 2 && relation == Relation::Ge;
         let is_implied =
@@ -215,8 +226,31 @@ fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, 
             && !is_implied
         {
             symbols.sizes.require(Guard { relation, left, right, site });
+            if relation == Relation::Eq {
+                symbols.unify(left, right);
+            }
         }
     });
+}
+
+/// Returns whether two sizes of this recording are equal in all replays.
+#[cold]
+pub(crate) fn is_same(left: Size, right: Size) -> bool {
+    let find = |symbols: &mut Symbols| {
+        let [left, right] = [left, right].map(|size| symbols.id_of(size));
+        left.is_some() && left == right
+    };
+    left.value() == right.value() && with(find).unwrap_or_default()
+}
+
+/// Returns the width that represents those which are equal to it in all replays.
+#[cold]
+pub(super) fn representative(extent: Extent) -> Extent {
+    let find = |symbols: &mut Symbols| {
+        let id = symbols.equal.find(extent.size);
+        if symbols.constant(id).is_some() { SizeId(0) } else { id }
+    };
+    Extent { size: with(find).unwrap_or(extent.size), ..extent }
 }
 
 /// Records a guard on the exact value of a size.
@@ -259,7 +293,7 @@ fn pin_shared(site: &'static Location<'static>) {
 #[track_caller]
 pub(crate) fn extent(size: Size) -> Extent {
     let size = settled(size);
-    Extent { lanes: size.value() as u32, size: size.id() }
+    representative(Extent { lanes: size.value() as u32, size: size.id() })
 }
 
 /// Returns a size that is not constant, after settling whether it is 0, 1, or at least 2.
@@ -279,7 +313,7 @@ pub(crate) fn settled_at(size: Size, site: &'static Location<'static>) -> Size {
         return Size::from(size.value());
     }
     require_at(site, Relation::Ge, size, Size::from(2));
-    with(|symbols| symbols.wide.insert(size.id()));
+    with(|symbols| symbols.wide.insert(symbols.equal.find(size.id())));
     size
 }
 
@@ -318,6 +352,7 @@ pub(crate) fn known_id_of(size: Size) -> Option<SizeId> {
 
 /// Returns the expression of a width in the table.
 pub(crate) fn id_of_extent(extent: Extent) -> SizeId {
+    let extent = extent.representative();
     if extent.size == SizeId(0) { id_of(Size::from(extent.lanes as usize)) } else { extent.size }
 }
 
@@ -329,7 +364,11 @@ fn is_narrow(size: Size) -> bool {
 impl Symbols {
     /// Returns whether a size is at least 2 in all replays.
     fn is_wide(&self, size: Size) -> bool {
-        !size.is_constant() && size.serial() == self.serial && self.wide.contains(&size.id())
+        !size.is_constant() && size.serial() == self.serial && self.is_wide_id(size.id())
+    }
+
+    fn is_wide_id(&self, id: SizeId) -> bool {
+        self.wide.contains(&self.equal.find(id))
     }
 
     fn intern(&mut self, expr: SizeExpr, value: usize) -> Option<SizeId> {
@@ -354,96 +393,10 @@ impl Symbols {
         self.intern(SizeExpr::Constant(value), value)
     }
 
-    /// Returns the result of an operation in a canonical form in which equal products are one expression. So shapes
-    /// that are split and joined again are known to be unchanged.
-    fn combine(&mut self, op: SizeOp, a: SizeId, b: SizeId, value: usize) -> Option<SizeId> {
-        let [left, right] = [a, b].map(|id| self.constant(id));
-        if left.is_some() && right.is_some() {
-            return self.intern_constant(value);
-        }
-        let is_wide = |symbols: &Symbols, id: SizeId| symbols.wide.contains(&id);
-        match (op, left, right) {
-            (SizeOp::Add, Some(0), _) => Some(b),
-            (SizeOp::Add | SizeOp::Sub | SizeOp::Max, _, Some(0)) => Some(a),
-            (SizeOp::Max, Some(0), _) => Some(b),
-            (SizeOp::Min, Some(0), _) | (SizeOp::Min, _, Some(0)) => self.intern_constant(0),
-            (SizeOp::Div | SizeOp::DivCeil, _, Some(1)) => Some(a),
-            (SizeOp::Rem, _, Some(1)) => self.intern_constant(0),
-            (SizeOp::Sub, ..) if a == b => self.intern_constant(0),
-            (SizeOp::Min | SizeOp::Max, ..) if a == b => Some(a),
-            (SizeOp::Min, Some(1 | 2), _) if is_wide(self, b) => Some(a),
-            (SizeOp::Min, _, Some(1 | 2)) if is_wide(self, a) => Some(b),
-            (SizeOp::Max, Some(1 | 2), _) if is_wide(self, b) => Some(b),
-            (SizeOp::Max, _, Some(1 | 2)) if is_wide(self, a) => Some(a),
-            (SizeOp::Mul, ..) => self.product_of(a, b),
-            (SizeOp::Div | SizeOp::DivCeil | SizeOp::Rem, ..) => self.quotient(op, a, b, value),
-            (SizeOp::Add | SizeOp::Min | SizeOp::Max, ..) => {
-                let expr = SizeExpr::Binary(op, a.min(b), a.max(b));
-                self.intern(expr, value)
-            }
-            (SizeOp::Sub, ..) => self.intern(SizeExpr::Binary(op, a, b), value),
-        }
-    }
-
-    /// Returns the factors of an expression in ascending order, and the constant that they are multiplied by.
-    fn factors(&self, id: SizeId) -> Option<(SmallVec<[SizeId; 8]>, usize)> {
-        let (mut factors, mut scale, mut open) = (SmallVec::new(), 1usize, vec![id]);
-        while let Some(id) = open.pop() {
-            match self.sizes.exprs()[id.index()] {
-                SizeExpr::Constant(value) => scale = scale.checked_mul(value)?,
-                SizeExpr::Binary(SizeOp::Mul, left, right) => open.extend([left, right]),
-                _ => factors.push(id),
-            }
-        }
-        factors.sort_unstable();
-        Some((factors, scale))
-    }
-
-    fn product_of(&mut self, a: SizeId, b: SizeId) -> Option<SizeId> {
-        let ((mut factors, scale), (others, other_scale)) = (self.factors(a)?, self.factors(b)?);
-        factors.extend(others);
-        factors.sort_unstable();
-        self.multiply(&factors, scale.checked_mul(other_scale)?)
-    }
-
-    fn multiply(&mut self, factors: &[SizeId], scale: usize) -> Option<SizeId> {
-        if scale == 0 {
-            return self.intern_constant(0);
-        }
-        let Some((&first, others)) = factors.split_first() else { return self.intern_constant(scale) };
-        let mut product = first;
-        for &factor in others {
-            let value = self.values[product.index()].checked_mul(self.values[factor.index()])?;
-            product = self.intern(SizeExpr::Binary(SizeOp::Mul, product, factor), value)?;
-        }
-        if scale == 1 {
-            return Some(product);
-        }
-        let value = self.values[product.index()].checked_mul(scale)?;
-        let scale = self.intern_constant(scale)?;
-        self.intern(SizeExpr::Binary(SizeOp::Mul, product, scale), value)
-    }
-
-    /// Returns the expression of a division, which cancels if all factors of the divisor are factors of the dividend.
-    fn quotient(&mut self, op: SizeOp, a: SizeId, b: SizeId, value: usize) -> Option<SizeId> {
-        let ((mut rest, scale), (divisors, divisor)) = (self.factors(a)?, self.factors(b)?);
-        let divides = divisor != 0
-            && scale.is_multiple_of(divisor)
-            && divisors.iter().all(|factor| {
-                let place = rest.iter().position(|other| other == factor);
-                place.map(|place| rest.remove(place)).is_some_and(|factor| self.wide.contains(&factor))
-            });
-        match divides {
-            false => self.intern(SizeExpr::Binary(op, a, b), value),
-            true if op == SizeOp::Rem => self.intern_constant(0),
-            true => self.multiply(&rest, scale / divisor),
-        }
-    }
-
     fn id_of(&mut self, size: Size) -> Option<SizeId> {
         match size.is_constant() || size.serial() != self.serial {
             true => self.intern(SizeExpr::Constant(size.value()), size.value()),
-            false => Some(size.id()),
+            false => Some(self.equal.find(size.id())),
         }
     }
 }

@@ -1,0 +1,251 @@
+//! A recording has the kernels that its body has without it: as many, of the same widths, without more operations.
+
+use jit::prelude::*;
+
+use super::{on_each_device, resident};
+
+/// The kernels that a part of the program launches: the width of each, and the operations of all.
+fn kernels(body: impl FnOnce()) -> (Vec<usize>, usize) {
+    jit::sync().expect("launches succeed");
+    jit::set_kernel_history(true);
+    let _ = jit::kernel_history();
+    body();
+    jit::sync().expect("launches succeed");
+    jit::set_kernel_history(false);
+    let records = jit::kernel_history();
+    let mut widths: Vec<usize> = records.iter().map(|record| record.width).collect();
+    widths.sort_unstable();
+    (widths, records.iter().map(|record| record.ops).sum())
+}
+
+/// Arrays whose elements are compared.
+trait Elements {
+    fn elements(&self) -> Vec<Vec<f32>>;
+}
+
+impl Elements for Float {
+    fn elements(&self) -> Vec<Vec<f32>> {
+        vec![self.to_vec().unwrap()]
+    }
+}
+
+impl Elements for (Float, Float) {
+    fn elements(&self) -> Vec<Vec<f32>> {
+        [&self.0, &self.1].map(|x| x.to_vec().unwrap()).to_vec()
+    }
+}
+
+impl Elements for (Float, Float, Float) {
+    fn elements(&self) -> Vec<Vec<f32>> {
+        [&self.0, &self.1, &self.2].map(|x| x.to_vec().unwrap()).to_vec()
+    }
+}
+
+/// Compares a program with its recording: what both compute, and the kernels of a replay.
+#[track_caller]
+fn compare<A, R: Traverse + Elements>(
+    arguments: impl Fn(u32) -> A,
+    direct: impl Fn(&mut A) -> R,
+    frozen: impl Fn(&mut A) -> R,
+    recordings: impl Fn() -> u64,
+) {
+    let before = recordings();
+    for call in 0..3 {
+        let (mut given, mut same) = (arguments(call), arguments(call));
+        let (mut wanted, mut found) = (None, None);
+        let unfrozen = kernels(|| {
+            let result = direct(&mut given);
+            jit::eval(&result).unwrap();
+            wanted = Some(result);
+        });
+        let replayed = kernels(|| {
+            let result = frozen(&mut same);
+            jit::eval(&result).unwrap();
+            found = Some(result);
+        });
+        assert_eq!(found.unwrap().elements(), wanted.unwrap().elements(), "call {call}");
+        assert_eq!(replayed.0, unfrozen.0, "the widths of the kernels of call {call}");
+        assert!(replayed.1 <= unfrozen.1, "{} operations instead of {} in call {call}", replayed.1, unfrozen.1);
+    }
+    assert_eq!(recordings() - before, 1);
+}
+
+fn ramp(width: usize, factor: f32) -> Float {
+    (Float::arange(width) * factor).make_opaque()
+}
+
+/// A function and its frozen form, compared on arguments of three widths.
+macro_rules! program {
+    ($name:ident, $($argument:ident: $make:expr),* => $result:ty, $body:block) => {
+        #[test]
+        fn $name() {
+            #[jit]
+            fn direct($($argument: &Float),*) -> $result $body
+
+            #[freeze]
+            fn frozen($($argument: &Float),*) -> $result $body
+
+            on_each_device(|| {
+                frozen::clear();
+                let make = |call: u32| {
+                    let width = [64, 100, 3000][call as usize];
+                    ($({ let argument: Float = $make(width); jit::eval(&argument).unwrap(); argument },)*)
+                };
+                compare(
+                    make,
+                    |($($argument,)*)| direct($($argument),*),
+                    |($($argument,)*)| frozen($($argument),*),
+                    || frozen::stats().recordings,
+                );
+            });
+        }
+    };
+}
+
+program!(independent_results, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25) => (Float, Float), {
+    (x * 2.0, y.sqrt() + 1.0)
+});
+
+program!(results_that_share_work, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25) => (Float, Float, Float), {
+    let shared = (x * y).sin() + x.cos();
+    (&shared * x, &shared + y, x - 1.0)
+});
+
+program!(made_by_the_widths_of_two, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25) => (Float, Float, Float), {
+    (Float::arange(x.width()) * 2.0, Float::arange(y.width()) + 1.0, x + 1.0)
+});
+
+program!(widths_that_meet_late, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25), z: |n| ramp(n, 4.0) => (Float, Float, Float), {
+    let (a, b, c) = (x * 2.0, y * 3.0, z * 4.0);
+    let sum = x + y;
+    (a * sum, b, c)
+});
+
+program!(sums_of_two, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25) => (Float, Float, Float), {
+    (x.sum(), y.reduce_max(), x * y)
+});
+
+program!(gathers_by_neighbours, x: |n| ramp(n, 0.5), v: |n| ramp(n, 0.25) => (Float, Float), {
+    let i = UInt::arange(x.width());
+    let left = x.gather(&(&i.max(1) - 1));
+    let right = v.gather(&(i + 1));
+    let force = left - right;
+    (x + &force * 0.1, v - force * 0.2)
+});
+
+program!(halves_of_two, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25) => (Float, Float), {
+    let i = UInt::arange(x.width() / 2);
+    let j = UInt::arange(y.width() / 2);
+    (x.gather(&(i * 2)), y.gather(&(j * 2 + 1)))
+});
+
+program!(scatters_of_two, x: |n| ramp(n, 1.0), y: |n| ramp(n, 2.0) => Float, {
+    let mut bins = Float::zeros(16);
+    bins.scatter_add(x, &(x.cast::<u32>() % 16));
+    bins.scatter_add(y, &(y.cast::<u32>() % 16));
+    bins
+});
+
+program!(loops_of_two, x: |n| ramp(n, 0.001), y: |n| ramp(n, 0.002) => (Float, Float), {
+    let (mut a, mut b) = (x.clone(), y.clone());
+    while a < 3.0 {
+        a = &a * 1.5 + 0.1;
+    }
+    while b < 2.0 {
+        b = &b * 1.25 + 0.1;
+    }
+    (a, b)
+});
+
+program!(a_width_that_a_comparison_finds, x: |n| ramp(n, 0.5), y: |n| ramp(2 * n, 0.25) => (Float, Float), {
+    let mut half = Float::zeros(1);
+    if y.width() == x.width() * 2 {
+        half = y.gather(&(UInt::arange(y.width() / 2) * 2));
+    }
+    (half * 3.0, x + 2.0)
+});
+
+#[derive(Clone, Traverse)]
+struct Particles {
+    x: Float,
+    v: Float,
+    age: UInt,
+    total: Float,
+}
+
+impl Particles {
+    fn new(width: usize) -> Particles {
+        Particles { x: ramp(width, 0.5), v: Float::zeros(width), age: UInt::zeros(width), total: Float::from(0.0) }
+    }
+}
+
+fn advanced(particles: &mut Particles, dt: &Float) -> Float {
+    let Particles { x, v, age, total } = particles;
+    *v = &*v - &*x * dt;
+    *x = &*x + &*v * dt;
+    *age = &*age + 1;
+    *total = &*total + dt;
+    x.sum()
+}
+
+#[freeze]
+fn advance(particles: &mut Particles, dt: &Float) -> Float {
+    advanced(particles, dt)
+}
+
+#[test]
+fn state_that_begins_as_constants_is_recorded_once() {
+    on_each_device(|| {
+        advance::clear();
+        let dt = resident(&[0.125]);
+        let (mut frozen, mut direct) = (Particles::new(100), Particles::new(100));
+        jit::eval(&(&frozen, &direct)).unwrap();
+        for step in 0..4 {
+            let unfrozen = kernels(|| {
+                let sum = advanced(&mut direct, &dt);
+                jit::eval(&(&direct, &sum)).unwrap();
+            });
+            let replayed = kernels(|| drop(advance(&mut frozen, &dt)));
+            let elements =
+                |particles: &Particles| (particles.x.clone(), particles.v.clone(), particles.total.clone()).elements();
+            assert_eq!(elements(&frozen), elements(&direct));
+            assert_eq!(frozen.age.to_vec().unwrap(), direct.age.to_vec().unwrap());
+            if step > 0 {
+                assert_eq!(replayed.0.len(), unfrozen.0.len(), "{replayed:?} {unfrozen:?}");
+            }
+        }
+        assert_eq!(advance::stats().recordings, 1, "{}", advance::explain());
+    });
+}
+
+#[freeze]
+fn pair(x: &Float, y: &Float, z: &Float) -> (Float, Float, Float) {
+    (x * 2.0, y * 3.0, z * 4.0)
+}
+
+#[test]
+fn each_equality_of_widths_is_assumed_once() {
+    on_each_device(|| {
+        pair::clear();
+        let call = |widths: [usize; 3], recordings: u64| {
+            let [x, y, z] = widths.map(|width| ramp(width, 1.0));
+            jit::eval(&(&x, &y, &z)).unwrap();
+            let (a, b, c) = pair(&x, &y, &z);
+            for (found, (width, factor)) in [a, b, c].iter().zip(widths.into_iter().zip([2.0, 3.0, 4.0])) {
+                let wanted: Vec<f32> = (0..width).map(|i| i as f32 * factor).collect();
+                assert_eq!(found.to_vec().unwrap(), wanted);
+            }
+            assert_eq!(pair::stats().recordings, recordings, "{widths:?}: {}", pair::explain());
+        };
+        call([8, 8, 8], 1);
+        call([9, 9, 9], 1);
+        // The first two are still assumed to be equal, the third one is not.
+        call([8, 8, 5], 2);
+        call([7, 7, 4], 2);
+        // Nothing is assumed any more, so any widths are replayed.
+        call([3, 8, 8], 3);
+        call([4, 5, 6], 3);
+        call([6, 5, 6], 3);
+        call([9, 9, 9], 3);
+    });
+}

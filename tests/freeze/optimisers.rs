@@ -88,14 +88,13 @@ fn adam(state: &mut Adam, x: &Float, wanted: &Float) -> Float {
 }
 
 /// Makes fifty steps from a state, frozen and unfrozen, on each device. Losses and states must be the same, the loss
-/// must fall, and exactly this many recordings are made.
+/// must fall, and one recording is made.
 #[track_caller]
 fn optimises<S: Traverse + Clone>(
     step: fn(&mut S, &Float, &Float) -> Float,
     frozen: Frozen,
     start: fn() -> S,
     seen: fn(&mut S) -> &mut Model,
-    recordings: u64,
 ) {
     let Frozen { set_enabled, stats, clear, .. } = frozen;
     let run = || -> (Vec<f32>, Vec<f32>, Vec<f32>) {
@@ -116,7 +115,7 @@ fn optimises<S: Traverse + Clone>(
             assert_eq!(replayed, unfrozen, "frozen, and as it is");
             assert!(replayed.0[49] < 0.5 * replayed.0[0], "{:?}", replayed.0);
             frozen_only!();
-            assert_eq!((stats().recordings, stats().replays), (recordings, 50 - recordings));
+            assert_eq!((stats().recordings, stats().replays), (1, 49));
         });
     }
 }
@@ -129,14 +128,14 @@ fn zeros() -> Float {
 #[test]
 fn momentum_that_begins_as_constants_is_recorded_once() {
     let start = || Momentum { model: Model::start(), velocities: [zeros(), zeros()] };
-    optimises(momentum, frozen!(momentum), start, |state| &mut state.model, 1);
+    optimises(momentum, frozen!(momentum), start, |state| &mut state.model);
 }
 
 // rows: F080
 #[test]
 fn mean_squares_that_are_in_memory_are_recorded_once() {
     let start = || MeanSquare { model: Model::start(), squares: vec![floats(4, 5) + 1.0, floats(4, 6) + 1.0] };
-    optimises(mean_square, frozen!(mean_square), start, |state| &mut state.model, 1);
+    optimises(mean_square, frozen!(mean_square), start, |state| &mut state.model);
 }
 
 // rows: F080
@@ -147,5 +146,5 @@ fn adam_that_begins_as_constants_is_recorded_once() {
         moments: vec![(zeros(), zeros()), (zeros(), zeros())],
         decays: (Float::opaque(1.0), Float::opaque(1.0)),
     };
-    optimises(adam, frozen!(adam), start, |state| &mut state.model, 1);
+    optimises(adam, frozen!(adam), start, |state| &mut state.model);
 }

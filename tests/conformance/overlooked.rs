@@ -402,3 +402,50 @@ fn local_memory_from_outside_of_a_loop_is_as_it_was_in_each_iteration() {
         assert_eq!(run(&resident(n)).to_vec().unwrap(), n.map(plain));
     });
 }
+
+#[jit]
+fn numbers_of_some_lanes(x: &UInt) -> UInt {
+    let mut counter = UInt::zeros(1);
+    let number = counter.scatter_inc(&UInt::zeros(x.width()));
+    let mut y = UInt::zeros(x.width());
+    if x % 2 == 1 {
+        y = number + 1;
+    }
+    y
+}
+
+/// All lanes are counted, though only every other one uses its number.
+#[test]
+fn a_scatter_runs_on_all_its_lanes_even_if_some_use_what_it_gave() {
+    on_each_device(|| {
+        let x = resident(std::array::from_fn::<u32, 64, _>(|lane| lane as u32));
+        let numbers = numbers_of_some_lanes(&x).to_vec().unwrap();
+        assert!(numbers.iter().any(|&number| number > 32), "{numbers:?}");
+        assert!((0..64).all(|lane| (numbers[lane] != 0) == (lane % 2 == 1)), "{numbers:?}");
+    });
+}
+
+#[jit]
+fn sums_and_memory(x: &Float) -> (Float, Float) {
+    let (mut bins, mut memory) = (Float::zeros(4), Local::<f32>::new(4));
+    let mut i = UInt::from(0);
+    while i < 3 {
+        bins.scatter_add(x, &i);
+        memory.write(&i, x * 2.0 + i.cast::<f32>());
+        i += 1;
+    }
+    // A sum is known after the first kernel, so the memory is read in the second one.
+    let sum = x.sum();
+    (bins, memory.read(&UInt::from(1)) * sum)
+}
+
+#[test]
+fn a_loop_that_is_repeated_for_its_memory_scatters_once() {
+    on_each_device(|| {
+        let x = resident([1.0_f32, 2.0, 3.0, 4.0]);
+        let (bins, y) = sums_and_memory(&x);
+        jit::eval(&(&bins, &y)).unwrap();
+        assert_eq!(bins.to_vec().unwrap(), [10.0, 10.0, 10.0, 0.0]);
+        assert_eq!(y.to_vec().unwrap(), [30.0, 50.0, 70.0, 90.0]);
+    });
+}

@@ -306,9 +306,9 @@ fn a_scatter_copies_what_others_hold() {
             let index = indices(n, n, 2);
             let before = add_to_shared(&mut x, &index);
             let first = values(&x);
-            // It has no other owner now.
-            drop(add_to_shared(&mut x, &index));
-            (first, values(&x), values(&before), holders.map(|holder| values(&holder)))
+            // It has no other owner now, but is given back.
+            let again = add_to_shared(&mut x, &index);
+            (first, values(&x), [before, again].map(|array| values(&array)), holders.map(|holder| values(&holder)))
         })
     });
 }

@@ -496,8 +496,8 @@ impl Plan {
             match input.form {
                 Form::Memory => {
                     buffers.extend(input.var.data());
-                    // Owned by the argument and by us.
-                    let is_sole = input.is_exclusive && input.var.count() == 2;
+                    // Owned by the argument and by us; or by us alone, if a constant was written to memory for this call.
+                    let is_sole = input.is_exclusive && input.var.count() <= 2;
                     donated.push(is_sole && self.may_donate[position]);
                 }
                 Form::Opaque => scalars.extend(bits),

@@ -164,3 +164,23 @@ fn folded_words_are_those_of_the_machine() {
         }
     }
 }
+
+#[test]
+fn shifts_by_about_the_width_are_in_their_intervals() {
+    for (ty, op, number) in TYPES.into_iter().flat_map(|ty| [(ty, BinaryOp::Shr, 100), (ty, BinaryOp::Shl, 3)]) {
+        for count in ty.bits() - 1..=ty.bits() + 1 {
+            let mut builder = Builder::new();
+            let param = builder.scalar_param(ty);
+            let (a, b) = (builder.scalar(param), builder.constant(ty, count.into()));
+            let shifted = builder.binary(op, a, b);
+            let of_shifted = scalar::binary(op, ty, number, count.into());
+            let values = [(a, vec![number; LANES]), (shifted, vec![of_shifted; LANES])];
+            let kernel = builder.finish();
+            let analysis = Analysis::new(&kernel, 4);
+            let found = interval(&kernel, &values, &Bounds::new(&kernel, &analysis), shifted);
+            let is_below = found.most == i64::MAX || !(ty == Type::U64 && of_shifted > i64::MAX as u64);
+            let number = word(ty, of_shifted);
+            assert!(is_below && (found.least..=found.most).contains(&number), "{ty} by {count}: {number} in {found:?}");
+        }
+    }
+}

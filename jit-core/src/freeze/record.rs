@@ -1,11 +1,10 @@
 //! Recording a call of a frozen function: the body runs on proxies of the arguments, and its launches are recorded.
 
 use std::any::type_name;
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::recording::{GuardFailure, Scalar, SizeId, SlotId};
+use jit_runtime::{Error, Site};
 
 use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, put};
@@ -151,7 +150,7 @@ struct InputSizes {
 }
 
 impl InputSizes {
-    fn new(layout: &Layout, site: &'static Location<'static>) -> InputSizes {
+    fn new(layout: &Layout, site: Site) -> InputSizes {
         let own: Vec<Size> = layout.inputs.iter().map(|input| table::input(input.var.lanes())).collect();
         let lengths: Vec<Size> = layout.lengths.iter().map(|&length| table::input(length)).collect();
         let lengths: Vec<Size> = lengths.into_iter().map(|length| table::settled_at(length, site)).collect();
@@ -165,7 +164,7 @@ impl InputSizes {
 }
 
 /// Makes the inputs of the recording; returns the nodes that represent them.
-fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Location<'static>) -> Vec<Var> {
+fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: Site) -> Vec<Var> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());
     for (input, &width) in layout.inputs.iter().zip(widths) {
@@ -191,13 +190,7 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Loca
 }
 
 /// Puts the inputs of the recording into the proxies, with the lengths of their axes.
-fn lend_inputs<A: Arguments>(
-    proxies: &mut A::Proxies,
-    layout: &Layout,
-    nodes: &[Var],
-    lengths: &[Size],
-    site: &'static Location<'static>,
-) {
+fn lend_inputs<A: Arguments>(proxies: &mut A::Proxies, layout: &Layout, nodes: &[Var], lengths: &[Size], site: Site) {
     let (mut order, mut lengths, mut lent) = (layout.order.iter(), lengths.iter(), 0);
     let mut lend = |_: &str, var: &mut Var| {
         lent += 1;
@@ -237,7 +230,7 @@ struct Outputs<'a> {
     layout: &'a Layout,
     slots: Vec<SlotId>,
     kept: Vec<Var>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl Outputs<'_> {

@@ -1,12 +1,11 @@
 //! Operations on all arrays of a value, or of the program: evaluating, scheduling, listing and drawing them.
 
 use std::fmt::Write as _;
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
+use jit_runtime::{Error, Site};
 
 use crate::graph::node::Node;
 use crate::graph::{Var, pool};
@@ -23,7 +22,7 @@ use smallvec::SmallVec;
 /// launched. All arrays are then unchanged.
 #[track_caller]
 pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
-    let site = Location::caller();
+    let site = Site::here();
     // Usually few.
     let mut vars: SmallVec<[Var; 4]> = SmallVec::new();
     for_each_array(tree, |var| vars.push(var.clone()));
@@ -44,7 +43,7 @@ pub fn schedule(tree: &(impl Traverse + ?Sized)) {
 /// in order.
 #[track_caller]
 pub fn sync() -> Result<(), Error> {
-    scheduler::sync(Location::caller())
+    scheduler::sync(Site::here())
 }
 
 /// The known properties of an array, without its elements.

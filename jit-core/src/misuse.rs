@@ -1,7 +1,8 @@
 //! Panics for incorrect programs: the error, its location, and a remedy.
 
 use std::fmt::{Display, Write};
-use std::panic::Location;
+
+use jit_runtime::Site;
 
 /// A message composed of lines.
 pub struct Misuse {
@@ -11,16 +12,16 @@ pub struct Misuse {
 impl Misuse {
     /// Starts with the error and the line that caused it.
     #[cold]
-    pub fn new(what: impl Into<String>, site: &Location<'_>) -> Self {
-        let mut text = what.into();
-        let _ = write!(text, "\n  at {}:{}:{}", site.file(), site.line(), site.column());
+    pub fn new(what: impl Into<String>, site: impl Into<Site>) -> Self {
+        let (mut text, site): (String, Site) = (what.into(), site.into());
+        let _ = write!(text, "\n  at {site}");
         Misuse { text }
     }
 
     /// Adds another location.
     #[must_use]
-    pub fn place(mut self, what: impl Display, site: &Location<'_>) -> Self {
-        let _ = write!(self.text, "\n  {what} at {}:{}:{}", site.file(), site.line(), site.column());
+    pub fn place(mut self, what: impl Display, site: Site) -> Self {
+        let _ = write!(self.text, "\n  {what} at {site}");
         self
     }
 
@@ -50,13 +51,13 @@ impl Misuse {
 #[cold]
 #[track_caller]
 pub(crate) fn panic_with(error: jit_runtime::Error) -> ! {
-    panic_at(Location::caller(), error)
+    panic_at(Site::here(), error)
 }
 
 /// Like [`panic_with`], for a line of the user's program that is not our caller.
 #[cold]
 #[track_caller]
 #[expect(clippy::panic, reason = "the signature leaves no room for an error")]
-pub(crate) fn panic_at(site: &'static Location<'static>, error: jit_runtime::Error) -> ! {
+pub(crate) fn panic_at(site: Site, error: jit_runtime::Error) -> ! {
     panic!("{}", error.at(site))
 }

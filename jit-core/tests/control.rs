@@ -3,13 +3,11 @@
 #[path = "../../tests/shared/tested_devices.rs"]
 mod tested_devices;
 
-use std::panic::Location;
-
 use jit_core::graph::Var;
 use jit_core::trace::{BranchRecorder, LoopRecorder, current_mask};
 use jit_core::{Array, Element, Float, Int, Mask, UInt, eval};
-use jit_runtime::ErrorKind;
 use jit_runtime::device::with_device;
+use jit_runtime::{ErrorKind, Site};
 
 fn on_every_device(body: impl Fn()) {
     for device in tested_devices::all() {
@@ -29,7 +27,7 @@ fn traced_while<T: Element>(
     body: impl FnOnce(&[Array<T>]) -> Vec<Array<T>>,
 ) -> Vec<Array<T>> {
     let inits: Vec<Var> = state.iter().map(|array| array.var().clone()).collect();
-    let (mut recorder, params) = LoopRecorder::begin(&inits, Location::caller());
+    let (mut recorder, params) = LoopRecorder::begin(&inits, Site::here());
     let params: Vec<Array<T>> = params.iter().map(typed).collect();
     recorder.condition(condition(&params).var());
     let next = body(&params).into_iter().map(Array::into_var).collect();
@@ -42,7 +40,7 @@ fn traced_if<T: Element>(
     first: impl FnOnce() -> Vec<Array<T>>,
     second: impl FnOnce() -> Vec<Array<T>>,
 ) -> Vec<Array<T>> {
-    let mut recorder = BranchRecorder::begin(condition.var(), Location::caller());
+    let mut recorder = BranchRecorder::begin(condition.var(), Site::here());
     let first = first().into_iter().map(Array::into_var).collect();
     recorder.otherwise();
     let second = second().into_iter().map(Array::into_var).collect();
@@ -93,7 +91,7 @@ fn lanes_exit_a_loop_one_by_one() {
 fn state_that_nobody_reads_is_not_computed() {
     let (i, unused) = (UInt::from([3, 5]), Float::placeholder(2));
     let inits = [i.var().clone(), unused.var().clone()];
-    let (mut recorder, params) = LoopRecorder::begin(&inits, Location::caller());
+    let (mut recorder, params) = LoopRecorder::begin(&inits, Site::here());
     recorder.condition(typed::<u32>(&params[0]).lt(10).var());
     let (next, other) = (typed::<u32>(&params[0]) + 1, typed::<f32>(&params[1]) * 2.0);
     let results = recorder.finish(vec![next.into_var(), other.into_var()]);
@@ -262,7 +260,7 @@ fn a_loop_serves_several_kernels_once() {
 #[test]
 fn values_inside_of_a_loop_cannot_be_read() {
     let before = Float::from([1.0]) + 1.0;
-    let (mut recorder, params) = LoopRecorder::begin(&[Float::from([1.0, 2.0]).into_var()], Location::caller());
+    let (mut recorder, params) = LoopRecorder::begin(&[Float::from([1.0, 2.0]).into_var()], Site::here());
     let x = typed::<f32>(&params[0]);
     let error = x.to_vec().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotEvaluated);

@@ -7,12 +7,11 @@ mod seeds;
 #[path = "../../tests/shared/tested_devices.rs"]
 mod tested_devices;
 
-use std::panic::Location;
-
 use dice::Dice;
 use jit_core::graph::Var;
 use jit_core::trace::{BranchRecorder, LoopRecorder};
 use jit_core::{Int, Mask, UInt, eval};
+use jit_runtime::Site;
 use jit_runtime::device::{Device, with_device};
 use proptest::prelude::*;
 
@@ -88,7 +87,7 @@ impl Program {
         let (mut first, mut second) = (values.clone(), values.clone());
         match self.style {
             Style::Recorded => {
-                let mut recorder = BranchRecorder::begin(condition.var(), Location::caller());
+                let mut recorder = BranchRecorder::begin(condition.var(), Site::here());
                 self.block(&mut first, mask, depth);
                 recorder.otherwise();
                 self.block(&mut second, mask, depth);
@@ -109,7 +108,7 @@ impl Program {
             Style::Recorded => {
                 let mut inits = vars(values);
                 inits.push(Int::from(0).into_var());
-                let (mut recorder, params) = LoopRecorder::begin(&inits, Location::caller());
+                let (mut recorder, params) = LoopRecorder::begin(&inits, Site::here());
                 let mut inner = ints(&params);
                 let counter = inner.remove(values.len());
                 recorder.condition(counter.lt(&turns).var());

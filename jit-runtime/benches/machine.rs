@@ -168,7 +168,7 @@ fn run(kernel: &Kernel, width: usize, arguments: &[Argument]) -> Result<(), Erro
         width,
         reduce_block: None,
         arguments,
-        label: "bench",
+        label: "bench".into(),
         site: None,
     })
 }

@@ -10,14 +10,13 @@
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Once, Weak};
 use std::time::{Duration, Instant};
 
 use crate::fork::{self, Handlers, Held};
 use crate::sync::{Condvar, Mutex, persist};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Label, Site};
 
 /// The data that running code polls; the layout is part of the calling convention of generated code.
 #[derive(Clone, Copy)]
@@ -158,12 +157,12 @@ impl Token {
     ///
     /// [`ErrorKind::Cancelled`] if it was cancelled.
     #[inline]
-    pub(crate) fn check(&self, label: &str, site: Option<&'static Location<'static>>) -> Result<(), Error> {
+    pub(crate) fn check(&self, label: Label, site: Option<Site>) -> Result<(), Error> {
         if self.poll().is_cancelled() { Err(self.error(&format!("the launch of `{label}`"), site)) } else { Ok(()) }
     }
 
     #[cold]
-    fn error(&self, what: &str, site: Option<&'static Location<'static>>) -> Error {
+    fn error(&self, what: &str, site: Option<Site>) -> Error {
         let over = self.scope.as_ref().filter(|scope| scope.is_over.load(Ordering::Acquire));
         let (why, hint) = match over {
             Some(scope) => (
@@ -188,7 +187,7 @@ impl Token {
 /// # Errors
 ///
 /// [`ErrorKind::Cancelled`] if the work in progress on this thread was cancelled.
-pub fn check_loop(site: &'static Location<'static>) -> Result<(), Error> {
+pub fn check_loop(site: Site) -> Result<(), Error> {
     let token = Token::current();
     if token.poll().is_cancelled() { Err(token.error("a loop", Some(site)).of_launch()) } else { Ok(()) }
 }

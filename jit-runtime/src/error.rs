@@ -2,7 +2,8 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::panic::Location;
+
+use crate::site::Site;
 
 /// The kind of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,7 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
-    site: Option<&'static Location<'static>>,
+    site: Option<Site>,
     cause: Option<Box<dyn StdError + Send + Sync>>,
     /// Whether a launch had begun and failed with this error.
     is_of_launch: bool,
@@ -71,8 +72,8 @@ impl Error {
 
     /// Adds the place in the user's program.
     #[must_use]
-    pub fn at(mut self, site: &'static Location<'static>) -> Self {
-        self.0.site = Some(site);
+    pub fn at(mut self, site: impl Into<Site>) -> Self {
+        self.0.site = Some(site.into());
         self
     }
 
@@ -117,7 +118,7 @@ impl Error {
 
     /// The place in the user's program.
     #[must_use]
-    pub fn site(&self) -> Option<&'static Location<'static>> {
+    pub fn site(&self) -> Option<Site> {
         self.0.site
     }
 }
@@ -126,7 +127,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
         if let Some(site) = self.0.site {
-            write!(f, "\n  at {}:{}:{}", site.file(), site.line(), site.column())?;
+            write!(f, "\n  at {site}")?;
         }
         if let Some(cause) = &self.0.cause {
             write!(f, "\n  because {cause}")?;
@@ -145,7 +146,7 @@ impl fmt::Debug for Error {
         let mut fields = f.debug_struct("Error");
         fields.field("kind", kind).field("message", message);
         if let Some(site) = site {
-            fields.field("site", &format_args!("{}:{}:{}", site.file(), site.line(), site.column()));
+            fields.field("site", site);
         }
         if let Some(cause) = cause {
             fields.field("cause", cause);

@@ -10,7 +10,8 @@
 //! | printed lines and failed assertions of lanes | [`report`] |
 //!
 //! Besides these steps, there are [`device`] (where code runs), [`config`] (the environment), [`stats`] (what
-//! happened), [`log`] and [`dump`] (messages and listings), and [`cancel`] (how to end work early).
+//! happened), [`log`] and [`dump`] (messages and listings), and [`cancel`] (how to end work early). [`Site`] and
+//! [`Label`] say where something comes from.
 
 pub mod backend;
 pub mod cache;
@@ -29,6 +30,7 @@ pub mod log;
 pub mod memory;
 pub mod recording;
 pub mod report;
+mod site;
 pub mod stats;
 mod sync;
 #[cfg(test)]
@@ -40,3 +42,4 @@ mod tested_devices;
 extern crate self as jit_runtime;
 
 pub use error::{Error, ErrorKind};
+pub use site::{Label, Site};

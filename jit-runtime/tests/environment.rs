@@ -48,7 +48,7 @@ fn launch_constant(value: u64) -> Result<(), Error> {
     let buffer = Buffer::alloc(400)?;
     let arguments = vec![Argument::Buffer(buffer.clone(), 100)];
     let (device, kernel) = (current_device(), builder.finish());
-    launch(Launch { device, kernel, width: 100, reduce_block: None, arguments, label: "constant", site: None })?;
+    launch(Launch { device, kernel, width: 100, reduce_block: None, arguments, label: "constant".into(), site: None })?;
     let mut bytes = [0; 4];
     buffer.read(396, &mut bytes)?;
     assert_eq!(u64::from(u32::from_le_bytes(bytes)), value);

@@ -2,14 +2,13 @@
 //!
 //! A single test, since `sync` reports failures anywhere in the process.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::device::Device;
 use jit_runtime::ir::{Access, Builder, CompareOp, Kernel, ReduceOp, Type};
 use jit_runtime::launch::{AccessKind, Argument, CheckedAccess, Checks, Launch, Notes, launch_with_notes, sync};
 use jit_runtime::memory::Buffer;
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 const WIDTH: usize = 100_000;
 const ELEMENTS: usize = 10;
@@ -38,13 +37,20 @@ fn launch_gather(index: &Arc<Buffer>, output: &Arc<Buffer>) -> Result<(), Error>
         Argument::Buffer(Arc::clone(output), WIDTH),
         Argument::Buffer(Buffer::from_bytes(&[u8::MAX; 8])?, 1),
     ];
-    let site = Location::caller();
+    let site = Site::here();
     let access = CheckedAccess { kind: AccessKind::Gather, ty: Type::U32, width: ELEMENTS, is_signed: false, site };
     let notes =
         Notes { checks: Some(Checks { report: 3, accesses: vec![access], ..Checks::default() }), ..Notes::default() };
     let (device, kernel) = (Device::Interpreter, gather());
-    let launch =
-        Launch { device, kernel, width: WIDTH, reduce_block: None, arguments, label: "gather", site: Some(site) };
+    let launch = Launch {
+        device,
+        kernel,
+        width: WIDTH,
+        reduce_block: None,
+        arguments,
+        label: "gather".into(),
+        site: Some(site),
+    };
     launch_with_notes(launch, notes)
 }
 

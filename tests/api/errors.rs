@@ -65,7 +65,7 @@ fn reading_what_is_not_there_is_an_error() {
 #[test]
 fn errors_name_the_line_of_the_program() {
     let error = Float::from([1.0, 2.0]).item().unwrap_err();
-    let site = error.site().expect("a place in the program");
+    let site: jit::Site = error.site().expect("a place in the program");
     assert!(site.file().ends_with("errors.rs"));
     assert_eq!(site.line(), line!() - 3);
 }

@@ -61,9 +61,10 @@ const PARTS: [(&str, &[&str]); 2] = [
     (
         "jit-runtime",
         &[
-            "error",
             "sync",
             "fork",
+            "site",
+            "error",
             "float_mode",
             "cancel",
             "config",

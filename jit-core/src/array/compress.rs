@@ -2,11 +2,9 @@
 //!
 //! The number of these lanes is known only after the mask has been computed, so these operations evaluate it.
 
-use std::panic::Location;
-
 use jit_runtime::device::current_device;
 use jit_runtime::launch::native::{self as machine, Operand};
-use jit_runtime::{Error, ir::Type};
+use jit_runtime::{Error, Site, ir::Type};
 
 use super::{Array, Element, Mask, UInt};
 use crate::capture::{host_call, launches};
@@ -56,8 +54,8 @@ impl Mask {
     #[track_caller]
     pub fn try_compress(&self) -> Result<UInt, Error> {
         native::refuse_inside_of_loops(self.var(), "compress");
-        host_call::refuse_use(self.var(), Location::caller());
-        let (site, width) = (Location::caller(), self.width());
+        host_call::refuse_use(self.var(), Site::here());
+        let (site, width) = (Site::here(), self.width());
         if width == 0 {
             return Ok(UInt::zeros(0));
         }

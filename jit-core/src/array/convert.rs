@@ -3,11 +3,9 @@
 //! Memory of other plain types, such as structs of floats, is converted through bytes with the crate `bytemuck`; see
 //! [`Array::from_bytes`] and [`Array::view`].
 
-use std::panic::Location;
-
 use jit_runtime::ir::Type;
 use jit_runtime::memory::{Buffer, copied_list};
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 use super::{Array, Element};
 use crate::schedule::read::HostElements;
@@ -33,7 +31,7 @@ impl<T: Element> Array<T> {
     /// When the bytes end within an element, or memory cannot be allocated.
     #[track_caller]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        let site = Location::caller();
+        let site = Site::here();
         let size = size_of::<T>();
         if !bytes.len().is_multiple_of(size) {
             let message =
@@ -70,7 +68,7 @@ impl<T: Element> Array<T> {
     /// As [`Array::to_vec`], and when the slice has another length.
     #[track_caller]
     pub fn read_into(&self, target: &mut [T]) -> Result<(), Error> {
-        let site = Location::caller();
+        let site = Site::here();
         if target.len() != self.len() {
             let message = format!("an array of width {} does not fit a slice of {} elements", self.len(), target.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));

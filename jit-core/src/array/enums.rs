@@ -5,7 +5,8 @@
 //! (`control/variants.rs`).
 
 use std::fmt;
-use std::panic::Location;
+
+use jit_runtime::Site;
 
 use super::{Array, Integer, Mask, UInt, trees};
 use crate::graph::Var;
@@ -202,7 +203,7 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
     /// fails.
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = E>>(values: I) -> Self {
-        let site = Location::caller();
+        let site = Site::here();
         let mut values = values.into_iter().map(|value| Traced::from(&value));
         let Some(mut first) = values.next() else {
             Misuse::new("no value is there of which the lanes could be made", site)
@@ -236,7 +237,7 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
 }
 
 /// Returns the arrays of one value, repeated to the width of the widest.
-fn as_lanes(arrays: &[Var], site: &'static Location<'static>) -> Vec<Var> {
+fn as_lanes(arrays: &[Var], site: Site) -> Vec<Var> {
     let width_of = |var: &Var| var.width().get();
     let width = arrays.iter().map(width_of).find(|&width| width != 1).unwrap_or(1);
     let widen = |var: &Var| match width_of(var) {

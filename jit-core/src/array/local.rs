@@ -1,7 +1,8 @@
 //! Per-lane local memory, with elements at computed positions.
 
 use std::fmt;
-use std::panic::Location;
+
+use jit_runtime::Site;
 
 use super::{Array, Element, Integer, Mask};
 use crate::graph::Var;
@@ -194,7 +195,7 @@ impl<T: LocalEntry> Local<T> {
 
     #[track_caller]
     fn of(shape: T::Value, values: Vec<Var>, len: usize) -> Self {
-        let site = Location::caller();
+        let site = Site::here();
         let bytes = values.iter().map(|value| value.ty().size_bytes()).max().unwrap_or(1).saturating_mul(len);
         if len == 0 || bytes > jit_runtime::ir::MAX_LOCAL_BYTES as usize {
             let limit = jit_runtime::ir::MAX_LOCAL_BYTES;
@@ -276,12 +277,9 @@ impl<T: LocalEntry> Local<T> {
         let values = arrays(value);
         let types = |vars: &[Var]| vars.iter().map(Var::ty).collect::<Vec<_>>();
         if types(&values) != types(&self.memories) {
-            Misuse::new(
-                "an element that is written to a `Local` has other arrays than its elements",
-                Location::caller(),
-            )
-            .hint("lists in it must have the lengths that they had in the value the `Local` was made with")
-            .panic();
+            Misuse::new("an element that is written to a `Local` has other arrays than its elements", Site::here())
+                .hint("lists in it must have the lengths that they had in the value the `Local` was made with")
+                .panic();
         }
         for (memory, value) in self.memories.iter_mut().zip(&values) {
             local::write(memory, self.len, index, value, mask);

@@ -20,9 +20,9 @@
 //! | reading back, printing | `read`, `view`, `convert`, `print`, `columns` |
 
 use std::marker::PhantomData;
-use std::panic::Location;
 
 use half::{bf16, f16};
+use jit_runtime::Site;
 use jit_runtime::device::{Device, current_device};
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
@@ -252,7 +252,7 @@ impl<T: Element> Array<T> {
 
     /// Returns the line of the program that made the value.
     #[must_use]
-    pub fn site(&self) -> &'static Location<'static> {
+    pub fn site(&self) -> Site {
         self.var.site()
     }
 }

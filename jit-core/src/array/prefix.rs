@@ -1,7 +1,6 @@
 //! Prefix reductions: each element becomes the reduction of all elements up to it.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::ReduceOp;
 use jit_runtime::launch::native::{Call, Prefix, is_supported_prefix};
 
@@ -75,7 +74,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn prefix(&self, op: ReduceOp, scan: Scan) -> Self {
-        let site = Location::caller();
+        let site = Site::here();
         if !is_supported_prefix(op, T::TYPE) {
             let what = format!("elements of type {} cannot be combined by `ReduceOp::{op:?}`", T::TYPE);
             let hint = if T::TYPE.is_float() {

@@ -5,10 +5,9 @@
 //! their neighbours. Only the elements shown are copied from the device. `columns` breaks them into lines.
 
 use std::fmt;
-use std::panic::Location;
 
 use jit_runtime::ir::{Type, scalar};
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 use super::columns::{Cell, Rows};
 use super::read::copy;
@@ -140,7 +139,7 @@ impl<T: Element> fmt::Debug for Array<T> {
         if is_symbolic(&self.var) {
             return fmt_symbolic(self, &[self.len()], f);
         }
-        let site: &Location<'_> = self.var.site();
+        let site: Site = self.var.site();
         write!(f, "Array<{}>(width {}, {}", T::TYPE, self.var.lanes(), schedule::state_name(&self.var))?;
         if let Some(label) = self.var.label() {
             write!(f, ", “{label}”")?;

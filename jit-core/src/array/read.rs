@@ -1,10 +1,8 @@
 //! Reading arrays back.
 
-use std::panic::Location;
-
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::{self, Buffer};
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 use super::{Array, Element};
 use crate::schedule;
@@ -21,7 +19,7 @@ impl<T: Element> Array<T> {
     #[doc(alias = "tolist")]
     #[doc(alias = "numpy")]
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
-        let site = Location::caller();
+        let site = Site::here();
         match read_for_host(&self.var, "its elements are read", site)? {
             HostElements::Same(bits) => {
                 schedule::deliver_reports(site)?;
@@ -40,7 +38,7 @@ impl<T: Element> Array<T> {
     pub fn item(&self) -> Result<T, Error> {
         if self.len() != 1 {
             let message = format!("an array of width {} is not one item", self.len());
-            let error = Error::new(ErrorKind::InvalidArgument, message).at(Location::caller());
+            let error = Error::new(ErrorKind::InvalidArgument, message).at(Site::here());
             return Err(error.with_hint("read one element with `get`, or all with `to_vec`"));
         }
         self.get(0)
@@ -53,7 +51,7 @@ impl<T: Element> Array<T> {
     /// As [`Array::to_vec`], and when the position is beyond the end.
     #[track_caller]
     pub fn get(&self, index: usize) -> Result<T, Error> {
-        let site = Location::caller();
+        let site = Site::here();
         if index >= self.len() {
             let message = format!("element {index} is outside of an array of width {}", self.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));

@@ -4,7 +4,7 @@
 //! width 1 next to a wider one is shared by all elements of the value: it is gathered from as if it were repeated. If
 //! all leaves have width 1, the value has one element.
 
-use std::panic::Location;
+use jit_runtime::Site;
 
 use super::compress::as_wide;
 use super::{Array, Element, Integer, Mask};
@@ -104,7 +104,7 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
     let mut chosen = Vec::with_capacity(a.len());
     for (a, b) in a.iter().zip(&b) {
         chosen.push(match local::is_local(a) {
-            true => local::select(Location::caller(), mask.var(), a, b),
+            true => local::select(Site::here(), mask.var(), a, b),
             false => record::select(mask.var(), a, b),
         });
     }
@@ -122,7 +122,7 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
 pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
     let mut vars = owned_arrays(tree);
     let wanted: Vec<&Var> = vars.iter().collect();
-    if let Err(error) = schedule::evaluate(&wanted, "`make_opaque` keeps it in memory", Location::caller()) {
+    if let Err(error) = schedule::evaluate(&wanted, "`make_opaque` keeps it in memory", Site::here()) {
         misuse::panic_with(error);
     }
     for var in &mut vars {
@@ -138,15 +138,12 @@ pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
 fn check_kept<X: Traverse>(a: &X, b: &X) {
     let (a, b) = (Leaves::of(a), Leaves::of(b));
     if let Some((a, b)) = a.first_difference(&b) {
-        Misuse::new(
-            format!("a mask cannot choose between values that differ on the host: {a} and {b}"),
-            Location::caller(),
-        )
-        .hint(
-            "what differs by lane must be an array that the value owns: write `Float::from(1.0)` for `1.0`, and \
+        Misuse::new(format!("a mask cannot choose between values that differ on the host: {a} and {b}"), Site::here())
+            .hint(
+                "what differs by lane must be an array that the value owns: write `Float::from(1.0)` for `1.0`, and \
                 `a.clone()` for `&a`",
-        )
-        .panic();
+            )
+            .panic();
     }
 }
 
@@ -155,7 +152,7 @@ fn check_kept<X: Traverse>(a: &X, b: &X) {
 fn check_same_leaves(a: &[Var], b: &[Var]) {
     if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.ty() != b.ty() || local::is_local(a) != local::is_local(b))
     {
-        Misuse::new("two values of different shape do not go together", Location::caller())
+        Misuse::new("two values of different shape do not go together", Site::here())
             .hint("both must hold equally many arrays, of the same element types, in the same order")
             .panic();
     }
@@ -165,7 +162,7 @@ fn check_same_leaves(a: &[Var], b: &[Var]) {
 #[track_caller]
 fn refuse_local(var: &Var) {
     if local::is_local(var) {
-        Misuse::new("a `Local` belongs to its lane: other lanes cannot read or write it", Location::caller())
+        Misuse::new("a `Local` belongs to its lane: other lanes cannot read or write it", Site::here())
             .value("the memory", var)
             .hint("gather and scatter the values that it was made from, or read elements of it first")
             .panic();
@@ -205,7 +202,7 @@ fn gather_leaves<X: Traverse + Clone>(tree: &X, elements: Option<Size>, index: &
 #[track_caller]
 fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
     if vars.is_empty() && !arrays(tree).is_empty() {
-        Misuse::new("the value only borrows its arrays, so they cannot be replaced", Location::caller())
+        Misuse::new("the value only borrows its arrays, so they cannot be replaced", Site::here())
             .hint(
                 "give a value that owns them: `(a.clone(), b.clone())` for `(&a, &b)`; a clone of an array copies no \
                 elements",

@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::panic::Location;
 
-use jit_runtime::Error;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Bytes;
+use jit_runtime::{Error, Site};
 
 use super::{Array, Element};
 use crate::capture::host_call;
@@ -50,7 +49,7 @@ impl<T: Element> Array<T> {
     /// As [`Array::to_vec`].
     #[track_caller]
     pub fn view(&self) -> Result<View<T>, Error> {
-        let site = Location::caller();
+        let site = Site::here();
         let elements = match read_for_host(self.var(), "its elements are read", site)? {
             // The memory of a frozen function is overwritten when the host call inside it ends.
             HostElements::Memory(buffer) if T::TYPE != Type::Bool && !host_call::is_foreign(self.var()) => {

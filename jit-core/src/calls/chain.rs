@@ -3,7 +3,7 @@
 //! Tracing a call traces all its targets. Tracing a recursive call would never end, whatever the lanes do, so the depth
 //! is limited.
 
-use std::panic::Location;
+use jit_runtime::Site;
 
 use crate::misuse::Misuse;
 use crate::trace::function_label::TRACED;
@@ -22,7 +22,7 @@ impl Link {
     /// # Panics
     ///
     /// When calls are nested too deeply.
-    pub(super) fn enter(name: &'static str, site: &'static Location<'static>) -> Link {
+    pub(super) fn enter(name: &'static str, site: Site) -> Link {
         let depth = TRACED.with(|traced| {
             let mut chain = traced.calls.borrow_mut();
             chain.push(name);
@@ -43,7 +43,7 @@ impl Drop for Link {
 }
 
 #[cold]
-fn refuse(site: &'static Location<'static>) -> ! {
+fn refuse(site: Site) -> ! {
     let names = TRACED.with(|traced| {
         let chain = traced.calls.borrow();
         chain[chain.len() - SHOWN..].join(" → ")

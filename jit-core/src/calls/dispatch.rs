@@ -4,8 +4,9 @@
 //! result. The type of an argument decides whether it is made of arrays. Generated code tests this by method lookup
 //! ([`Argument`]): the more special trait is found first.
 
-use std::panic::Location;
 use std::rc::Rc;
+
+use jit_runtime::Site;
 
 use super::guard::{Guard, call_width, emptied};
 use super::instances::{Slots, alive, instance};
@@ -31,7 +32,7 @@ pub struct Targets<'a, T: ?Sized> {
 /// Rejects the call of a `#[host]` method on a pointer.
 #[track_caller]
 pub fn only_on_instances(method: &str) -> ! {
-    Misuse::new(format!("`{method}` is called through a pointer"), Location::caller())
+    Misuse::new(format!("`{method}` is called through a pointer"), Site::here())
         .hint(
             "the method is marked `#[host]`, so it is for an instance itself: `instances.get(id)` or \
             `instances.get_mut(id)`",
@@ -45,7 +46,7 @@ pub fn only_on_instances(method: &str) -> ! {
 pub fn targets<T: ?Sized>(ptr: &Ptr<T>) -> Targets<'_, T> {
     let slots = ptr.shared().slots();
     let (index, groups) = match ptr.is_sorted() {
-        true => sort(ptr.ids().var(), ptr.ids().var(), slots.len() + 1, WITHOUT, Location::caller()),
+        true => sort(ptr.ids().var(), ptr.ids().var(), slots.len() + 1, WITHOUT, Site::here()),
         false => (ptr.ids().var().clone(), None),
     };
     let of_instances = |(id, _): &&(u32, UInt)| instance(&slots, *id).is_some();
@@ -71,7 +72,7 @@ impl<T: ?Sized> Targets<'_, T> {
     #[must_use]
     #[track_caller]
     pub fn call(&self, name: &'static str, arguments: Arguments) -> Call {
-        let site = Location::caller();
+        let site = Site::here();
         let width = call_width(&self.index, None, &arguments.0, site);
         if self.groups.is_some() {
             store(&arguments.0, width, site);
@@ -112,7 +113,7 @@ pub struct Call {
     width: Size,
     guard: Guard,
     position: usize,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl Call {
@@ -163,7 +164,7 @@ pub struct Merged {
     width: Size,
     result: Leaves,
     states: std::vec::IntoIter<Leaves>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl Merged {

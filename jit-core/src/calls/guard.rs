@@ -4,6 +4,8 @@
 //! caller runs the target; then the values of the places are taken, and the result is stored. At the end the values of
 //! all targets are merged.
 
+use jit_runtime::Site;
+
 use super::chain::Link;
 use super::sorted::{self, Groups};
 use crate::graph::Var;
@@ -12,7 +14,6 @@ use crate::size::Size;
 use crate::trace::{SwitchRecorder, record};
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{Leaf, Traverse, Visitor};
-use std::panic::Location;
 
 /// A call that is being traced. Dropping it restores the trace to its state before.
 pub(crate) struct Guard {
@@ -26,7 +27,7 @@ pub(crate) struct Guard {
     taken: usize,
     /// The first target's result.
     result: Option<Leaves>,
-    site: &'static Location<'static>,
+    site: Site,
     _link: Link,
 }
 
@@ -49,7 +50,7 @@ impl Guard {
         targets: Vec<u32>,
         width: Size,
         arguments: &[Var],
-        site: &'static Location<'static>,
+        site: Site,
     ) -> Guard {
         let link = Link::enter(name, site);
         let recorder = SwitchRecorder::begin(index, targets, width, arguments, site);
@@ -181,7 +182,7 @@ fn path_of<X: Traverse + ?Sized>(value: &X, position: usize) -> Option<String> {
 
 /// Returns the number of lanes of a call: the width of its target and mask, which must agree. If these are uniform, it
 /// is the width of its arguments, if they agree. Other arrays may be read at an index or scattered to.
-pub(crate) fn call_width(index: &Var, mask: Option<&Var>, arguments: &[Var], site: &'static Location<'static>) -> Size {
+pub(crate) fn call_width(index: &Var, mask: Option<&Var>, arguments: &[Var], site: Site) -> Size {
     let one = Size::from(1);
     match (index.width(), mask.map_or(one, Var::width)) {
         (width, of_mask) if width == 1 && of_mask == 1 => {

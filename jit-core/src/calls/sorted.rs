@@ -5,11 +5,10 @@
 //! scattered to these lanes. This reads the index, so it evaluates; the order is cached as long as the index lives.
 
 use std::cell::RefCell;
-use std::panic::Location;
 use std::rc::Rc;
 
-use jit_runtime::Error;
 use jit_runtime::ir::Type;
+use jit_runtime::{Error, Site};
 
 use super::switch::{Callable, SwitchIndex, Target, call, checked};
 use crate::array::{Array, UInt};
@@ -73,7 +72,7 @@ pub fn switch_sorted<F: Callable<A>, A: Traverse + Clone>(
 where
     F::Output: Traverse,
 {
-    let site = Location::caller();
+    let site = Site::here();
     let (said, index) = match checked(index, targets, site) {
         Target::Known(target) => return targets[target].call(arguments),
         Target::Lanes(said, index) => (said, index),
@@ -88,13 +87,7 @@ where
 
 /// Returns the lanes of each target that is called, and the index on the active lanes; no lanes if the call needs no
 /// sorting. Error messages advise how to call without sorting.
-pub(super) fn sort(
-    said: &Var,
-    index: &Var,
-    count: usize,
-    instead: &str,
-    site: &'static Location<'static>,
-) -> (Var, Option<Groups>) {
+pub(super) fn sort(said: &Var, index: &Var, count: usize, instead: &str, site: Site) -> (Var, Option<Groups>) {
     if let Some(begin) = region::recording_site() {
         Misuse::new("a call cannot be sorted inside of a traced `if` or `while`", site)
             .place("what is recorded begins", begin)
@@ -118,7 +111,7 @@ pub(super) fn sort(
 }
 
 /// Evaluates arguments that all targets read.
-pub(super) fn store(arguments: &[Var], width: Size, site: &'static Location<'static>) {
+pub(super) fn store(arguments: &[Var], width: Size, site: Site) {
     let is_of_lanes = |var: &&Var| var.width() == width && !var.is_evaluated() && !crate::trace::local::is_local(var);
     let wanted: Vec<&Var> = arguments.iter().filter(is_of_lanes).collect();
     if let Err(error) = schedule::evaluate(&wanted, WHY, site) {
@@ -129,13 +122,7 @@ pub(super) fn store(arguments: &[Var], width: Size, site: &'static Location<'sta
 const WHY: &str = "a sorted call runs each target by itself";
 
 /// Evaluates the results of the targets, each on its own lanes; returns the values of all lanes.
-pub(super) fn compute(
-    groups: &Groups,
-    parts: Vec<Computed>,
-    width: Size,
-    defaults: Vec<Var>,
-    site: &'static Location<'static>,
-) -> Vec<Var> {
+pub(super) fn compute(groups: &Groups, parts: Vec<Computed>, width: Size, defaults: Vec<Var>, site: Site) -> Vec<Var> {
     // The lanes of a target are the active ones.
     let _outside = region::exit_all();
     let mut merged: Vec<Var> = defaults.into_iter().map(|default| widened(default, width)).collect();
@@ -164,7 +151,7 @@ fn widened(value: Var, width: Size) -> Var {
 }
 
 /// Evaluates the results of a target on its lanes, with the arrays that it writes.
-fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
+fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: Site) -> Result<Vec<Var>, Error> {
     let Computed { values, arrays, writes } = part;
     let is_missing = |var: &&Var| !var.is_evaluated() && var.width() == width;
     let is_written = |array: &&Var| {

@@ -1,7 +1,6 @@
 //! Functions and closures by number.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::{CompareOp, Type};
 
 use super::guard::{Guard, call_width, emptied};
@@ -65,7 +64,7 @@ callables! {
 pub trait SwitchIndex {
     /// Returns the target of each lane, or of all.
     #[doc(hidden)]
-    fn target(&self, count: usize, site: &'static Location<'static>) -> Target;
+    fn target(&self, count: usize, site: Site) -> Target;
 }
 
 /// A target that is known, or differs by lane.
@@ -79,7 +78,7 @@ pub enum Target {
 }
 
 impl<T: Integer> SwitchIndex for Array<T> {
-    fn target(&self, count: usize, _: &'static Location<'static>) -> Target {
+    fn target(&self, count: usize, _: Site) -> Target {
         let index = match T::TYPE {
             Type::I64 | Type::U64 => {
                 let wide = record::cast(Type::U64, self.var());
@@ -94,7 +93,7 @@ impl<T: Integer> SwitchIndex for Array<T> {
 }
 
 impl<I: SwitchIndex + ?Sized> SwitchIndex for &I {
-    fn target(&self, count: usize, site: &'static Location<'static>) -> Target {
+    fn target(&self, count: usize, site: Site) -> Target {
         (**self).target(count, site)
     }
 }
@@ -102,7 +101,7 @@ impl<I: SwitchIndex + ?Sized> SwitchIndex for &I {
 macro_rules! host_indices {
     ($($ty:ty),*) => {$(
         impl SwitchIndex for $ty {
-            fn target(&self, count: usize, site: &'static Location<'static>) -> Target {
+            fn target(&self, count: usize, site: Site) -> Target {
                 match usize::try_from(*self) {
                     Ok(target) if target < count => Target::Known(target),
                     _ => Misuse::new(format!("there is no target {self}: the call has {count}, counted from 0"),
@@ -153,7 +152,7 @@ pub fn switch<F: Callable<A>, A: Traverse + Clone>(index: impl SwitchIndex, targ
 where
     F::Output: Traverse,
 {
-    let site = Location::caller();
+    let site = Site::here();
     match checked(index, targets, site) {
         Target::Known(target) => targets[target].call(arguments),
         Target::Lanes(said, index) => call(&said, &index, None, targets, arguments, None, site),
@@ -175,7 +174,7 @@ pub fn switch_masked<F: Callable<A>, A: Traverse + Clone>(
 where
     F::Output: Traverse,
 {
-    let site = Location::caller();
+    let site = Site::here();
     let index = match checked(index, targets, site) {
         Target::Known(target) => record::literal(Type::U32, target as u64, 1),
         Target::Lanes(said, index) => return call(&said, &index, Some(mask.var()), targets, arguments, None, site),
@@ -183,7 +182,7 @@ where
     call(&index, &index, Some(mask.var()), targets, arguments, None, site)
 }
 
-pub(super) fn checked<F>(index: impl SwitchIndex, targets: &[F], site: &'static Location<'static>) -> Target {
+pub(super) fn checked<F>(index: impl SwitchIndex, targets: &[F], site: Site) -> Target {
     if targets.is_empty() {
         Misuse::new("a call without targets", site).hint("give at least one function").panic();
     }
@@ -197,7 +196,7 @@ pub(super) fn call<F: Callable<A>, A: Traverse + Clone>(
     targets: &[F],
     arguments: A,
     groups: Option<Groups>,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> F::Output
 where
     F::Output: Traverse,

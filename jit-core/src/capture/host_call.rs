@@ -2,11 +2,11 @@
 //! arrays that they have read.
 
 use std::any::Any;
-use std::panic::{Location, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use jit_runtime::recording::{HostGiven, HostInput, HostSource, SizeId};
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 use super::CAPTURE;
 use super::launches::{self, Paused};
@@ -39,7 +39,7 @@ pub(crate) struct Call {
 impl Call {
     /// Begins a call while the function is recorded, whose recording is suspended. Also returns the serial of the
     /// recording.
-    pub(crate) fn begin_recorded(site: &'static Location<'static>) -> (Call, u32) {
+    pub(crate) fn begin_recorded(site: Site) -> (Call, u32) {
         let paused = Box::new(launches::pause(site));
         let serial = paused.serial();
         let running = Running::Recorded { paused, reads: Vec::new() };
@@ -153,7 +153,7 @@ pub(crate) fn check_operands(user: &Var) {
 }
 
 /// Rejects any use but reading of an array of the frozen function around the current host call.
-pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
+pub(crate) fn refuse_use(var: &Var, site: Site) {
     if is_stray(var) {
         misuse::panic_at(site, stray(var));
     }
@@ -169,10 +169,7 @@ pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
 }
 
 /// Resumes the recording for an operation that belongs to it.
-pub(crate) fn while_recording<T>(
-    site: &'static Location<'static>,
-    run: impl FnOnce() -> Result<T, Error>,
-) -> Result<T, Error> {
+pub(crate) fn while_recording<T>(site: Site, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let running = with_calls(Vec::pop);
     let Some(Running::Recorded { paused, reads }) = running else {
         return Err(Error::new(ErrorKind::Internal, "a host call lost its recording").at(site));
@@ -247,7 +244,7 @@ pub(crate) fn note_read(var: &Var, source: &HostSource) {
 /// # Errors
 ///
 /// When the call did not read it while the function was recorded. If panics unwind, the call is aborted.
-pub(crate) fn replayed(var: &Var, site: &'static Location<'static>) -> Result<HostInput, Error> {
+pub(crate) fn replayed(var: &Var, site: Site) -> Result<HostInput, Error> {
     let found = with_calls(|all| match all.last_mut() {
         Some(Running::Replayed { nodes, inputs, is_strange, .. }) => {
             let position = nodes.iter().position(|node| node.is_same(var));

@@ -1,7 +1,6 @@
 //! The current recording of a thread: the launches of a frozen function, added while they happen.
 
 use std::num::NonZero;
-use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{
     HostCall, HostSource, ObservedValue, Recorder, Recording, Scalar, SizeId, SlotId, Unchanged,
 };
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -130,7 +129,7 @@ pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
 /// Lets the body use an input in place, behind a shared reference. Its width is a size of the recording, as for any
 /// input, under two conditions: the array is not a constant, whose node may have other owners, and it has no axes,
 /// whose lengths the body knows as numbers. Otherwise the recording is pinned to this width.
-pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'static Location<'static>) {
+pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: Site) {
     let extent = stand_in.extent();
     let is_free = !has_axes && original.op() != Op::Literal && extent.size != SizeId(0);
     if is_free {
@@ -233,7 +232,7 @@ pub(crate) fn note_kernel(
     (lanes, block): (Extent, Option<Extent>),
     scalars: &[(usize, Scalar)],
     inputs: &[(usize, Var)],
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Result<(), Error> {
     let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
     let noted = with(|session| {
@@ -255,7 +254,7 @@ pub(crate) fn note_library(
     sizes: &[Size],
     fill: Option<Scalar>,
     operands: (&[Operand], &[Operand]),
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Result<(), Error> {
     let sizes: SmallVec<[SizeId; 4]> = sizes.iter().map(|&size| table::id_of(size)).collect();
     match with(|session| session.recorder.native(call, &sizes, fill, operands, Some(site))) {
@@ -265,12 +264,7 @@ pub(crate) fn note_library(
 }
 
 /// Records a list of the true lanes of a mask; returns their number.
-pub(crate) fn note_count(
-    mask: &Arc<Buffer>,
-    positions: &Arc<Buffer>,
-    count: usize,
-    site: &'static Location<'static>,
-) -> Result<Size, Error> {
+pub(crate) fn note_count(mask: &Arc<Buffer>, positions: &Arc<Buffer>, count: usize, site: Site) -> Result<Size, Error> {
     let size = table::count(count);
     let id = table::id_of(size);
     match with(|session| session.recorder.count(mask, positions, id, Some(site))) {
@@ -296,7 +290,7 @@ pub(crate) fn is_lent(var: &Var) -> bool {
 }
 
 /// Suspends the recording.
-pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
+pub(crate) fn pause(site: Site) -> Paused {
     let symbols = table::pause(site);
     let mut session = put(None);
     session.iter_mut().for_each(|session| session.nodes.pause());
@@ -339,7 +333,7 @@ impl Paused {
 }
 
 /// Returns how each replay obtains an evaluated array.
-pub(crate) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<HostSource, Error> {
+pub(crate) fn source_of(var: &Var, site: Site) -> Result<HostSource, Error> {
     match (var.known_bits(), var.data()) {
         (Some(bits), _) => Ok(HostSource::Scalar(scalar_of(var).unwrap_or(Scalar::Constant(bits)))),
         (None, Some(buffer)) if slot(&buffer).is_some() => Ok(HostSource::Memory(buffer)),
@@ -353,7 +347,7 @@ pub(crate) fn note_host(
     reads: &[HostSource],
     outputs: &[(Type, Arc<Buffer>, SizeId)],
     sizes: usize,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Result<(), Error> {
     match with(|session| session.recorder.host(call, reads, outputs, sizes, site)) {
         Some(Err(_)) => Err(hidden(None, site)),
@@ -362,15 +356,12 @@ pub(crate) fn note_host(
 }
 
 /// Records the begin of a loop whose iterations the host runs.
-pub(crate) fn begin_loop(limit: Option<u32>, site: &'static Location<'static>) {
+pub(crate) fn begin_loop(limit: Option<u32>, site: Site) {
     with(|session| session.recorder.begin_loop(limit, site));
 }
 
 /// Records the begin of an iteration of the innermost loop, and the value by which the host decided that.
-pub(crate) fn begin_iteration(
-    test: Option<(&Arc<Buffer>, bool)>,
-    site: &'static Location<'static>,
-) -> Result<(), Error> {
+pub(crate) fn begin_iteration(test: Option<(&Arc<Buffer>, bool)>, site: Site) -> Result<(), Error> {
     match with(|session| session.recorder.begin_iteration(observed(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
@@ -388,14 +379,14 @@ pub(crate) fn is_loop_settled() -> bool {
 }
 
 /// Records the end of the innermost loop, and the value by which the host decided that.
-pub(crate) fn end_loop(test: Option<(&Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn end_loop(test: Option<(&Arc<Buffer>, bool)>, site: Site) -> Result<(), Error> {
     match with(|session| session.recorder.end_loop(observed(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
     }
 }
 
-fn observed<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Option<ObservedValue<'a>> {
+fn observed<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: Site) -> Option<ObservedValue<'a>> {
     test.map(|(buffer, is_true)| ObservedValue { buffer, bits: u64::from(is_true), site })
 }
 
@@ -445,7 +436,7 @@ fn refuse(error: Error) -> Error {
     error
 }
 
-pub(crate) fn hidden_result(var: &Var, site: &'static Location<'static>) -> Error {
+pub(crate) fn hidden_result(var: &Var, site: Site) -> Error {
     hidden(Some(var), site)
 }
 
@@ -458,7 +449,7 @@ pub(crate) fn give_up(reason: impl FnOnce() -> String) {
 
 /// Rejects reading the contents of an array while a frozen function is recorded: values computed from them would stay
 /// the same in all replays.
-pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn refuse_reading(var: &Var, site: Site) -> Result<(), Error> {
     if !is_recording() {
         return Ok(());
     }
@@ -481,7 +472,7 @@ pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Res
 }
 
 #[cold]
-fn hidden(var: Option<&Var>, site: &'static Location<'static>) -> Error {
+fn hidden(var: Option<&Var>, site: Site) -> Error {
     let what = match var {
         Some(var) => {
             let (made, label) = (var.site(), var.label().map(|label| format!(" `{label}`")).unwrap_or_default());
@@ -515,7 +506,7 @@ pub(crate) fn check_operand(operand: &Var, user: &Var) {
 }
 
 /// Rejects a foreign result of a frozen function.
-pub(crate) fn check_result(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn check_result(var: &Var, site: Site) -> Result<(), Error> {
     if is_own(var) { Ok(()) } else { Err(hidden(Some(var), site)) }
 }
 

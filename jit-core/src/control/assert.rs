@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::fmt::Debug;
-use std::panic::{Location, panic_any};
+use std::panic::panic_any;
 
+use jit_runtime::Site;
 use jit_runtime::report::{self as machine, Assertion as Checked, Piece, Spec, Template};
 
 use super::print::Values;
@@ -41,7 +42,7 @@ pub trait Assertable {
     #[inline(always)]
     fn assertion(&self) -> Assertion<Self::Stage> {
         let (values, sides) = (Values::default(), Vec::new());
-        Assertion { condition: self.condition(), values, sides, site: Location::caller() }
+        Assertion { condition: self.condition(), values, sides, site: Site::here() }
     }
 }
 
@@ -168,7 +169,7 @@ pub struct Assertion<W: Asserts> {
     values: Values,
     /// For a comparison, the sides as far as the host knows them.
     sides: Vec<String>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl<W: Asserts> Assertion<W> {

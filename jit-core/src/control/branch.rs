@@ -1,5 +1,7 @@
 //! `if`: the guard between its arms.
 
+use jit_runtime::Site;
+
 use super::stage::{Carries, HostStage, Stage, TracedStage};
 use super::state::{Named, check_arms, check_branch, refuse};
 use crate::array::Array;
@@ -7,7 +9,6 @@ use crate::graph::Var;
 use crate::trace::{BranchRecorder, local, record, scatter};
 use crate::traverse::Traverse;
 use crate::traverse::leaves::Leaves;
-use std::panic::Location;
 
 /// The guard of an `if`.
 pub struct Branch<W: Stage>(pub(super) W::Branch);
@@ -208,11 +209,11 @@ pub struct TracedBranch {
     then: Vec<Leaves>,
     otherwise: Vec<Leaves>,
     merged: std::vec::IntoIter<Leaves>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl TracedBranch {
-    pub(super) fn new(condition: Array<bool>, site: &'static Location<'static>) -> Self {
+    pub(super) fn new(condition: Array<bool>, site: Site) -> Self {
         // A condition of many lanes, or of none, determines the width of the results, whether or not it is constant.
         let literal = condition.var().literal().filter(|_| condition.width() == 1);
         let constant = literal.map(|bits| bits != 0);

@@ -7,10 +7,8 @@
 //! all lanes and are not narrowed; per-lane local memory is carried element by element. Any other value is computed for
 //! all lanes.
 
-use std::panic::Location;
-
-use jit_runtime::Error;
 use jit_runtime::ir::Type;
+use jit_runtime::{Error, Site};
 
 use crate::array::{Array, Mask, UInt};
 use crate::graph::Var;
@@ -55,7 +53,7 @@ pub(super) struct Part<'a> {
 pub(super) struct Computed(Selection, Selected);
 
 impl Computed {
-    pub(super) fn finish(self, site: &'static Location<'static>) -> Result<(), Error> {
+    pub(super) fn finish(self, site: Site) -> Result<(), Error> {
         self.1.finish(&self.0, site)
     }
 }
@@ -77,7 +75,7 @@ impl Compaction {
         before: Option<&Compaction>,
         states: &[Part<'_>],
         active: &Var,
-        site: &'static Location<'static>,
+        site: Site,
     ) -> Result<Compaction, Error> {
         // These values are computed on the selected lanes, whatever masks are around the loop.
         let _outside = region::exit_all();
@@ -140,7 +138,7 @@ impl Compaction {
         &mut self,
         next: &[Part<'_>],
         writes: &Writes,
-        site: &'static Location<'static>,
+        site: Site,
     ) -> Result<Option<(Vec<Var>, Computed)>, Error> {
         let is_new = |var: &Var, state: &Option<Narrow>| {
             !var.is_evaluated() && state.as_ref().is_none_or(|state| !state.shown.is_same(var))
@@ -167,11 +165,7 @@ impl Compaction {
     }
 
     /// Computes which lanes continue; returns their mask and their number.
-    pub(super) fn test(
-        &mut self,
-        active: &Var,
-        site: &'static Location<'static>,
-    ) -> Result<Option<(Var, usize)>, Error> {
+    pub(super) fn test(&mut self, active: &Var, site: Site) -> Result<Option<(Var, usize)>, Error> {
         let count = Mask::from_var(active.clone()).count();
         let computed = self.compute(&[active, count.var()], Writes::default(), site)?;
         let Some((_, Selected { mut values, .. })) = computed else { return Ok(None) };
@@ -183,12 +177,7 @@ impl Compaction {
         Ok(Some((shown, count as usize)))
     }
 
-    fn compute(
-        &self,
-        wanted: &[&Var],
-        writes: Writes,
-        site: &'static Location<'static>,
-    ) -> Result<Option<(Selection, Selected)>, Error> {
+    fn compute(&self, wanted: &[&Var], writes: Writes, site: Site) -> Result<Option<(Selection, Selected)>, Error> {
         let states = self.states.iter().flatten().chain([&self.active]);
         let selection = Selection {
             width: self.width,

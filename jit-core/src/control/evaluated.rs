@@ -5,14 +5,13 @@
 //! state. The first iteration always runs, on no lane if necessary. So the set of changed state and its width do not
 //! depend on the contents, and match those of a recorded loop.
 
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::cancel::{self, Operation};
 use jit_runtime::ir::{ReduceOp, Type};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{Scalar, Unchanged};
+use jit_runtime::{Error, Site};
 
 use super::compaction::{self, Compaction, Part};
 use super::repeat::refuse_more;
@@ -53,7 +52,7 @@ pub(super) struct Evaluated {
     is_compressed: bool,
     compaction: Option<Compaction>,
     noted: Option<Noted>,
-    site: &'static Location<'static>,
+    site: Site,
     /// The iterations are cancelled together.
     _operation: Operation,
 }
@@ -83,12 +82,7 @@ struct ConditionRead {
 
 impl Evaluated {
     /// Creates a loop before its first iteration; the state is written to memory.
-    pub(super) fn begin(
-        inits: Vec<Var>,
-        is_compressed: bool,
-        max_iterations: Option<u32>,
-        site: &'static Location<'static>,
-    ) -> Self {
+    pub(super) fn begin(inits: Vec<Var>, is_compressed: bool, max_iterations: Option<u32>, site: Site) -> Self {
         if let Some(outside) = region::recording_site() {
             Misuse::new("an `#[evaluated]` loop is inside of a traced region, which is recorded", site)
                 .place("what is recorded begins", outside)
@@ -385,11 +379,11 @@ fn form(var: &Var) -> Form {
 
 /// Returns the same state, entirely in memory, with per-lane local memory as its elements: a kernel reads it in the
 /// same way as the result of an iteration.
-fn stored_all(vars: &[Var], site: &'static Location<'static>) -> (Vec<Var>, Vec<Vec<Var>>) {
+fn stored_all(vars: &[Var], site: Site) -> (Vec<Var>, Vec<Vec<Var>>) {
     in_memory(vars, site).unwrap_or_else(|error| panic_at(site, error))
 }
 
-fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<(Vec<Var>, Vec<Vec<Var>>), Error> {
+fn in_memory(vars: &[Var], site: Site) -> Result<(Vec<Var>, Vec<Vec<Var>>), Error> {
     let mut parts: Vec<Vec<Var>> = vars.iter().map(elements_of).collect();
     let arrays = vars.iter().filter(|var| !local::is_local(var));
     let wanted: Vec<&Var> = arrays.chain(parts.iter().flatten()).collect();
@@ -419,7 +413,7 @@ fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -
 
 /// Returns a value in memory: a known value is written, an evaluated one returned unchanged, and per-lane local memory
 /// composed of its elements.
-fn stored(var: &Var, parts: &mut [Var], site: &'static Location<'static>) -> Result<Var, Error> {
+fn stored(var: &Var, parts: &mut [Var], site: Site) -> Result<Var, Error> {
     if local::is_local(var) {
         for part in &mut *parts {
             *part = resident(part, site)?;
@@ -429,7 +423,7 @@ fn stored(var: &Var, parts: &mut [Var], site: &'static Location<'static>) -> Res
     resident(var, site)
 }
 
-fn resident(var: &Var, site: &'static Location<'static>) -> Result<Var, Error> {
+fn resident(var: &Var, site: Site) -> Result<Var, Error> {
     let Some(bits) = var.known_bits() else { return Ok(var.clone()) };
     let buffer = if launches::is_recording() && var.lanes() > 0 {
         schedule::filled(var, bits, site)?

@@ -10,6 +10,8 @@
 //! Code of only one stage follows a call whose result is uninhabited in the other one. This proves to the compiler that
 //! no value is moved or borrowed there.
 
+use jit_runtime::Site;
+
 use super::branch::{Branch, TracedBranch};
 use super::repeat::{Repeat, TracedRepeat, WhileCondition};
 use super::stage::{HostStage, Stage, TracedStage};
@@ -20,7 +22,6 @@ use crate::trace::branch::choose;
 use crate::traverse::Traverse;
 use crate::traverse::leaves::Leaves;
 use std::marker::PhantomData;
-use std::panic::Location;
 
 /// Represents the stage of a condition.
 #[derive(Debug)]
@@ -189,7 +190,7 @@ pub struct Exit<W: Stage, T>(W::Exit<T>, PhantomData<T>);
 #[track_caller]
 #[inline(always)]
 pub fn exit<L: StageList, T>(_: L) -> Exit<L::Stage, T> {
-    Exit(L::Stage::exit(Location::caller()), PhantomData)
+    Exit(L::Stage::exit(Site::here()), PhantomData)
 }
 
 /// Returns whether it is known while tracing that no lane continues.
@@ -208,7 +209,7 @@ pub fn all_exited<L: StageList>(exits: L) -> bool {
 pub fn branch_live<L: StageList>(exits: L) -> Branch<L::Stage> {
     let mut masks = Vec::new();
     exits.left(&mut masks);
-    Branch(L::Stage::branch(L::Stage::live(masks), Location::caller()))
+    Branch(L::Stage::branch(L::Stage::live(masks), Site::here()))
 }
 
 /// Returns the lanes of any mask.
@@ -365,11 +366,11 @@ pub struct TracedExit<T> {
     state: ExitState<T>,
     /// For each open branch: the state before it while the first arm is recorded, and then the state after that arm.
     frames: Vec<ExitState<T>>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl<T> TracedExit<T> {
-    pub(super) fn new(site: &'static Location<'static>) -> Self {
+    pub(super) fn new(site: Site) -> Self {
         TracedExit { state: ExitState::none(), frames: Vec::new(), site }
     }
 
@@ -468,7 +469,7 @@ fn write<T: Traverse>(arrays: &[Var], state: &mut ExitState<T>) {
 }
 
 /// Rejects values with different structures.
-fn check_merge(a: &Leaves, b: &Leaves, site: &'static Location<'static>) {
+fn check_merge(a: &Leaves, b: &Leaves, site: Site) {
     if a.differs_in_host_values(b) {
         let values = a.first_difference(b).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
         refuse(

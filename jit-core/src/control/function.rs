@@ -1,8 +1,9 @@
 //! Calls of `#[jit]` functions while they are traced: each gets a label, is counted, and must not recurse without end.
 
+use jit_runtime::Site;
+
 use super::recursion::Recursion;
 use crate::trace::function_label::{LabelScope, Labelled, label};
-use std::panic::Location;
 
 /// One call of a `#[jit]` function: a label, a `tracing` span, and one count of a trace in the statistics.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub struct FunctionScope {
 #[must_use]
 #[track_caller]
 pub fn enter(function: &'static Labelled) -> FunctionScope {
-    let recursion = Recursion::enter(function, Location::caller());
+    let recursion = Recursion::enter(function, Site::here());
     jit_runtime::stats::count_trace();
     let span = tracing::debug_span!(target: "jit", "trace", function = function.label()).entered();
     FunctionScope { _recursion: recursion, _label: label(function), _span: span }

@@ -1,9 +1,10 @@
 //! `&&` and `||` between values of both stages.
 
+use jit_runtime::Site;
+
 use super::branch::Branch;
 use super::stage::{HostStage, Stage, TracedStage};
 use crate::array::Array;
-use std::panic::Location;
 
 /// The operands of `&&` and `||`.
 #[diagnostic::on_unimplemented(
@@ -49,14 +50,14 @@ pub trait Logical {
     #[track_caller]
     #[inline]
     fn branch_and(&self) -> Branch<Self::Stage> {
-        Branch(Self::Stage::branch(self.logical(), Location::caller()))
+        Branch(Self::Stage::branch(self.logical(), Site::here()))
     }
 
     /// Opens the branch in which the right side of `||` is evaluated.
     #[track_caller]
     #[inline]
     fn branch_or(&self) -> Branch<Self::Stage> {
-        Branch(Self::Stage::branch(Self::Stage::not(self.logical()), Location::caller()))
+        Branch(Self::Stage::branch(Self::Stage::not(self.logical()), Site::here()))
     }
 
     /// Returns the right side in such a branch, as a value of the result's type.

@@ -1,7 +1,6 @@
 //! `jit::print!`: lines that lanes print.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::report::{self as machine, Piece, Spec, Template};
 
 use crate::graph::Var;
@@ -121,14 +120,14 @@ fn host_text(value: &HostValue, spec: &Spec) -> String {
 /// A `print!` whose values are being collected.
 pub struct Printing {
     values: Values,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 /// Begins a `print!`.
 #[must_use]
 #[track_caller]
 pub fn print() -> Printing {
-    Printing { values: Values::default(), site: Location::caller() }
+    Printing { values: Values::default(), site: Site::here() }
 }
 
 impl Printing {

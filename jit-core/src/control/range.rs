@@ -12,10 +12,10 @@ use crate::array::{Array, Integer};
 use crate::graph::Var;
 use crate::trace::record;
 use crate::traverse::{Traverse, Visitor, VisitorMut};
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 use std::marker::PhantomData;
 use std::ops;
-use std::panic::Location;
 
 /// The start of a range whose end is a `B`.
 #[diagnostic::on_unimplemented(
@@ -166,7 +166,7 @@ impl SymbolicBounds<usize> for usize {
             Err(_) => refuse(
                 format!("`#[symbolic] for` counts `usize` in 32 bits, and {bound} has more"),
                 "convert the bounds to `u64`",
-                Location::caller(),
+                Site::here(),
             ),
         })
     }
@@ -221,7 +221,7 @@ impl<T: Integer> TracedRange<T> {
     #[track_caller]
     pub fn step_by(mut self, step: usize) -> Self {
         if step == 0 {
-            refuse("a range goes in steps of zero".to_owned(), "a step is at least 1", Location::caller());
+            refuse("a range goes in steps of zero".to_owned(), "a step is at least 1", Site::here());
         }
         if step == 1 {
             return self;

@@ -4,7 +4,7 @@
 //! the host ends, over a tree or a count, is Rust's own, also inside traced regions: it does not open a region for each
 //! call.
 
-use std::panic::Location;
+use jit_runtime::Site;
 
 use crate::misuse::Misuse;
 use crate::trace::function_label::{Labelled, TRACED};
@@ -26,7 +26,7 @@ impl Recursion {
     /// # Panics
     ///
     /// When the function calls itself too often, each time in one region more.
-    pub(super) fn enter(function: &'static Labelled, site: &'static Location<'static>) -> Recursion {
+    pub(super) fn enter(function: &'static Labelled, site: Site) -> Recursion {
         let regions = region::depth();
         let deepening = TRACED.with(|traced| {
             let calls = &mut *traced.functions.borrow_mut();
@@ -61,7 +61,7 @@ impl Drop for Recursion {
 }
 
 #[cold]
-fn refuse(function: &Labelled, site: &'static Location<'static>) -> ! {
+fn refuse(function: &Labelled, site: Site) -> ! {
     let name = function.label();
     Misuse::new(
         format!("`{name}` calls itself more than {DEPTH} times while tracing, each time in a traced region more"),

@@ -12,8 +12,8 @@ use crate::size::{Size, table};
 use crate::trace::LoopRecorder;
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{HostValue, Traverse, VisitorMut};
+use jit_runtime::Site;
 use jit_runtime::recording::SizeId;
-use std::panic::Location;
 
 /// The conditions of a `while`.
 #[diagnostic::on_unimplemented(
@@ -69,7 +69,7 @@ pub struct Repeat<W: Stage>(pub(super) W::Repeat);
 #[track_caller]
 #[inline(always)]
 pub fn repeat<W: Stage>() -> Repeat<W> {
-    Repeat(W::repeat(Location::caller()))
+    Repeat(W::repeat(Site::here()))
 }
 
 /// Options of a loop.
@@ -177,12 +177,12 @@ pub struct HostRepeat {
     /// The number of iterations that may follow.
     left: Option<u32>,
     limit: u32,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl HostRepeat {
     #[inline(always)]
-    pub(super) fn new(site: &'static Location<'static>) -> Self {
+    pub(super) fn new(site: Site) -> Self {
         HostRepeat { left: None, limit: 0, site }
     }
 
@@ -208,12 +208,12 @@ impl HostRepeat {
 #[must_use]
 #[track_caller]
 pub fn bounded(limit: u32) -> HostRepeat {
-    HostRepeat { left: Some(limit), limit, site: Location::caller() }
+    HostRepeat { left: Some(limit), limit, site: Site::here() }
 }
 
 /// Rejects an iteration beyond the limit of a host loop.
 #[cold]
-pub(super) fn refuse_more(limit: u32, site: &'static Location<'static>) -> ! {
+pub(super) fn refuse_more(limit: u32, site: Site) -> ! {
     Misuse::new(format!("a loop makes more than the {limit} iterations that `#[max_iterations]` allows"), site)
         .hint("allow it more iterations, or find out why its condition stays true")
         .panic()
@@ -246,7 +246,7 @@ pub struct TracedRepeat {
     evaluated: Option<Evaluated>,
     /// The host values in the state, before the last iteration and now.
     host: [Vec<HostPart>; 2],
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 /// A host value in the state.
@@ -258,7 +258,7 @@ enum HostPart {
 }
 
 impl TracedRepeat {
-    pub(super) fn new(site: &'static Location<'static>) -> Self {
+    pub(super) fn new(site: Site) -> Self {
         TracedRepeat {
             recorder: None,
             before: Vec::new(),

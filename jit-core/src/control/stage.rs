@@ -1,5 +1,7 @@
 //! The two stages that a condition can belong to.
 
+use jit_runtime::Site;
+
 use super::branch::{Branch, TracedBranch};
 use super::exit::TracedExit;
 use super::repeat::{HostRepeat, Setting, TracedRepeat};
@@ -7,7 +9,6 @@ use crate::array::Array;
 use crate::traverse::Traverse;
 use crate::traverse::leaves::Leaves;
 use std::convert::Infallible;
-use std::panic::Location;
 
 /// Conditions that are `bool`: Rust decides while tracing.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub trait Stage: Sized {
     const IS_HOST: bool;
 
     /// Opens a branch.
-    fn branch(condition: Self::Condition, site: &'static Location<'static>) -> Self::Branch;
+    fn branch(condition: Self::Condition, site: Site) -> Self::Branch;
     /// Returns whether to run the first arm.
     fn then(branch: &mut Self::Branch) -> bool;
     /// Returns whether to run the second arm.
@@ -43,7 +44,7 @@ pub trait Stage: Sized {
     /// Closes a branch without a value.
     fn merge(branch: &mut Self::Branch);
     /// Creates a loop before its first iteration.
-    fn repeat(site: &'static Location<'static>) -> Self::Repeat;
+    fn repeat(site: Site) -> Self::Repeat;
     /// Sets an option of a loop.
     fn set(repeat: &mut Self::Repeat, setting: Setting);
     /// Makes a branch evaluate both sides and blend them.
@@ -61,7 +62,7 @@ pub trait Stage: Sized {
     /// Precedes code that runs in the traced stage only.
     fn traced_only() -> Self::TracedOnly;
     /// Creates an exit that no lane has taken.
-    fn exit<T>(site: &'static Location<'static>) -> Self::Exit<T>;
+    fn exit<T>(site: Site) -> Self::Exit<T>;
     /// Returns the lanes that have taken an exit.
     fn left<T>(exit: &Self::Exit<T>) -> Option<&Array<bool>>;
     /// Returns the lanes that have taken no exit.
@@ -107,7 +108,7 @@ impl Stage for HostStage {
     const IS_HOST: bool = true;
 
     #[inline(always)]
-    fn branch(condition: bool, _: &'static Location<'static>) -> bool {
+    fn branch(condition: bool, _: Site) -> bool {
         condition
     }
     #[inline(always)]
@@ -121,7 +122,7 @@ impl Stage for HostStage {
     #[inline(always)]
     fn merge(_: &mut bool) {}
     #[inline(always)]
-    fn repeat(site: &'static Location<'static>) -> HostRepeat {
+    fn repeat(site: Site) -> HostRepeat {
         HostRepeat::new(site)
     }
     #[inline(always)]
@@ -153,7 +154,7 @@ impl Stage for HostStage {
         unreachable!("the host's jumps are Rust's")
     }
     #[inline(always)]
-    fn exit<T>(_: &'static Location<'static>) {}
+    fn exit<T>(_: Site) {}
     #[inline(always)]
     fn left<T>((): &()) -> Option<&Array<bool>> {
         None
@@ -201,7 +202,7 @@ impl Stage for TracedStage {
     type TracedOnly = ();
     const IS_HOST: bool = false;
 
-    fn branch(condition: Array<bool>, site: &'static Location<'static>) -> TracedBranch {
+    fn branch(condition: Array<bool>, site: Site) -> TracedBranch {
         TracedBranch::new(condition, site)
     }
     fn then(branch: &mut TracedBranch) -> bool {
@@ -219,7 +220,7 @@ impl Stage for TracedStage {
     fn evaluate(branch: &mut TracedBranch) {
         branch.evaluate();
     }
-    fn repeat(site: &'static Location<'static>) -> TracedRepeat {
+    fn repeat(site: Site) -> TracedRepeat {
         TracedRepeat::new(site)
     }
     fn begin_iteration(repeat: &mut TracedRepeat) {
@@ -238,7 +239,7 @@ impl Stage for TracedStage {
         unreachable!("traced jumps are masks")
     }
     fn traced_only() {}
-    fn exit<T>(site: &'static Location<'static>) -> TracedExit<T> {
+    fn exit<T>(site: Site) -> TracedExit<T> {
         TracedExit::new(site)
     }
     fn left<T>(exit: &TracedExit<T>) -> Option<&Array<bool>> {
@@ -301,7 +302,7 @@ pub trait IfCondition {
     #[track_caller]
     #[inline]
     fn branch(&self) -> Branch<Self::Stage> {
-        Branch(Self::Stage::branch(self.condition(), Location::caller()))
+        Branch(Self::Stage::branch(self.condition(), Site::here()))
     }
 }
 

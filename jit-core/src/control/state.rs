@@ -1,10 +1,11 @@
 //! The state of a region: the values that may change in it, and those that must be unchanged after it.
 
+use jit_runtime::Site;
+
 use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::trace::{loops, scatter};
 use crate::traverse::leaves::Leaves;
-use std::panic::Location;
 
 /// A place's name in the program, and its leaves before a region.
 pub(crate) struct Named {
@@ -14,7 +15,7 @@ pub(crate) struct Named {
 
 impl Named {
     /// Rejects a change of the number of arrays, where the lanes of each are blended.
-    pub(super) fn check_arrays(&self, after: &Leaves, site: &'static Location<'static>) {
+    pub(super) fn check_arrays(&self, after: &Leaves, site: Site) {
         if self.leaves.arrays.len() != after.arrays.len() {
             let (name, before, after) = (self.name, self.leaves.arrays.len(), after.arrays.len());
             refuse(
@@ -38,7 +39,7 @@ impl Named {
     }
 
     /// Rejects a change of a host value: it would hold for all lanes.
-    pub(super) fn check_host_values(&self, after: &Leaves, region: &str, site: &'static Location<'static>) {
+    pub(super) fn check_host_values(&self, after: &Leaves, region: &str, site: Site) {
         if !self.leaves.differs_in_host_values(after) {
             return;
         }
@@ -57,13 +58,7 @@ impl Named {
 }
 
 /// Rejects state whose widths do not match, or whose width changes in a loop.
-pub(super) fn check_loop(
-    before: &[Named],
-    params: &[Var],
-    after: &[Leaves],
-    condition: &Var,
-    site: &'static Location<'static>,
-) {
+pub(super) fn check_loop(before: &[Named], params: &[Var], after: &[Leaves], condition: &Var, site: Site) {
     let mut params = params.iter();
     let mut widest: Option<(String, &Var)> = (condition.width() != 1).then(|| ("the condition".to_owned(), condition));
     for (named, after) in before.iter().zip(after) {
@@ -104,12 +99,7 @@ pub(super) fn check_loop(
 const EQUALLY_WIDE: &str = "all state that a loop changes, and its condition, are equally wide or have width 1";
 
 /// Rejects arms of an `if` that assign values of mismatching widths to a variable.
-pub(super) fn check_branch(
-    state: &[Named],
-    [then, otherwise]: [&[Leaves]; 2],
-    condition: &Var,
-    site: &'static Location<'static>,
-) {
+pub(super) fn check_branch(state: &[Named], [then, otherwise]: [&[Leaves]; 2], condition: &Var, site: Site) {
     for (named, (then, otherwise)) in state.iter().zip(then.iter().zip(otherwise)) {
         for (position, (a, b)) in then.arrays.iter().zip(&otherwise.arrays).enumerate() {
             check_arms(&|| named.array(position), a, b, condition, site);
@@ -118,13 +108,7 @@ pub(super) fn check_branch(
 }
 
 /// Rejects arms of an `if` whose values have mismatching widths.
-pub(super) fn check_arms(
-    name: &dyn Fn() -> String,
-    a: &Var,
-    b: &Var,
-    condition: &Var,
-    site: &'static Location<'static>,
-) {
+pub(super) fn check_arms(name: &dyn Fn() -> String, a: &Var, b: &Var, condition: &Var, site: Site) {
     let fits = |a: &Var, b: &Var| a.width() == b.width() || a.width() == 1 || b.width() == 1;
     if passes(a, b) || scatter::is_version_of(a, b) || scatter::is_version_of(b, a) {
         return;
@@ -152,6 +136,6 @@ fn passes(a: &Var, b: &Var) -> bool {
 }
 
 /// Panics for an incorrect program.
-pub(super) fn refuse(what: String, hint: &str, site: &'static Location<'static>) -> ! {
+pub(super) fn refuse(what: String, hint: &str, site: Site) -> ! {
     Misuse::new(what, site).hint(hint).panic()
 }

@@ -1,7 +1,8 @@
 //! Host `for` loops that record so many nodes that they are probably unintended.
 
+use jit_runtime::Site;
+
 use crate::graph::recorded_nodes;
-use std::panic::Location;
 
 /// Warns from this many iterations on, if they record anything.
 const ITERATIONS: u32 = 1000;
@@ -15,7 +16,7 @@ pub struct Unrolled {
     next_look: u32,
     /// The iteration from which on nodes are counted, and the number of nodes at that time.
     counted_from: Option<(u32, u64)>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 /// Begins to count for a loop that may have `accepted` iterations, whatever they record.
@@ -24,7 +25,7 @@ pub struct Unrolled {
 #[inline(always)]
 pub fn unrolled(accepted: u32) -> Unrolled {
     let next_look = accepted.saturating_add(LOOK_EVERY);
-    Unrolled { iterations: 0, next_look, counted_from: None, site: Location::caller() }
+    Unrolled { iterations: 0, next_look, counted_from: None, site: Site::here() }
 }
 
 /// The interval at which nodes are counted.

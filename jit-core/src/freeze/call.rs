@@ -2,14 +2,13 @@
 
 use std::any::{TypeId, type_name};
 use std::cell::Cell;
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::cancel;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{GuardFailure, ReplayInputs, Replayed, Scalar, SizeId};
+use jit_runtime::{Error, Site};
 use smallvec::SmallVec;
 
 use super::argument::{Arguments, Recordable};
@@ -60,7 +59,7 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
         return None;
     }
     let mut scratch = SCRATCH.take().unwrap_or_default();
-    let site = Location::caller();
+    let site = Site::here();
     // Each instantiation of a generic function has its own body type, even if no argument depends on the type
     // parameter.
     let outcome = Call::<'_, A, R> { function, site, of: typeid::of::<B>(), result: Default::default() }.run(
@@ -89,7 +88,7 @@ pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
     if launches::is_recording() || region::is_open() || capture::is_comparing() || host_call::is_inside() {
         return;
     }
-    let site = Location::caller();
+    let site = Site::here();
     let mut vars = Vec::new();
     collect(&mut vars);
     let missing: Vec<&Var> = vars.iter().filter(|var| !var.is_evaluated() && !local::is_local(var)).collect();
@@ -128,7 +127,7 @@ impl<T: ?Sized> CollectNothing for &Changed<'_, T> {}
 
 pub(super) struct Call<'f, A, R> {
     pub(super) function: &'f Function,
-    pub(super) site: &'static Location<'static>,
+    pub(super) site: Site,
     pub(super) of: TypeId,
     result: std::marker::PhantomData<fn(A) -> R>,
 }
@@ -307,7 +306,7 @@ pub(super) fn put<A: Arguments, R: Recordable>(
     is_unchanged: bool,
     values: &mut Vec<Var>,
     mut result: R,
-    site: &'static Location<'static>,
+    site: Site,
     size: &mut dyn FnMut(&mut Size, bool),
 ) -> R {
     let (mut all, mut lent) = (values.drain(..), 0);

@@ -5,7 +5,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::Location;
+
+use jit_runtime::Site;
 
 use super::argument::{Argument, ByValue, Exclusive, FrozenInput, Recordable, Shared, lend};
 use super::call::call;
@@ -145,7 +146,7 @@ impl<F, C> Frozen<F, Captures<C>> {
 impl<F, C> Frozen<F, C> {
     #[track_caller]
     fn of(body: F, captures: C, names: &'static [&'static str]) -> Self {
-        let function = Function::at(Location::caller(), std::any::type_name::<F>(), names, Options::DEFAULT);
+        let function = Function::at(Site::here(), std::any::type_name::<F>(), names, Options::DEFAULT);
         Frozen { body, captures, function }
     }
 

@@ -2,11 +2,10 @@
 
 use std::any::TypeId;
 use std::fmt;
-use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::recording::GuardFailure;
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 use super::function::{Entry, Function};
 use super::layout::{ArgumentSummary, Layout};
@@ -18,7 +17,7 @@ pub struct Retrace {
     /// The difference from the recording before.
     pub cause: Cause,
     /// The line of the call.
-    pub site: &'static Location<'static>,
+    pub site: Site,
     /// A remedy, if there is one.
     pub hint: Option<&'static str>,
 }
@@ -41,21 +40,21 @@ pub enum Cause {
     /// A size by which the function made decisions.
     Size {
         /// The line of the decision.
-        decided: &'static Location<'static>,
+        decided: Site,
         /// The condition that held when it was recorded: `x.shape[1] == 3`.
         condition: String,
     },
     /// The number of iterations of an `#[evaluated]` loop.
     Iterations {
         /// The line of the loop.
-        decided: &'static Location<'static>,
+        decided: Site,
     },
     /// A size that the function computes has no value, such as the difference of a size and a larger one.
     NoSize,
     /// A host call ([`host`](super::host())) returned something else besides arrays and sizes, or read other arrays.
     Host {
         /// The line of the call.
-        call: &'static Location<'static>,
+        call: Site,
     },
     /// The recording was dropped because of the `limit`.
     Evicted,
@@ -107,7 +106,7 @@ pub(super) fn why(
     (summary, names): (&[ArgumentSummary], &dyn Fn() -> Vec<String>),
     layout: &Layout,
     guard_failure: Option<&(Arc<Entry>, GuardFailure)>,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Retrace {
     let table = function.table.lock();
     if table.retraces.is_empty() {
@@ -124,12 +123,12 @@ pub(super) fn why(
             let hint = "an `#[evaluated]` loop has a recording for each number of iterations if the host's variables, \
                         or widths, are others in each; a loop that is recorded, without `#[evaluated]`, runs as long \
                         as each call needs";
-            return Retrace { cause: Cause::Iterations { decided }, site, hint: Some(hint) };
+            return Retrace { cause: Cause::Iterations { decided: *decided }, site, hint: Some(hint) };
         }
         Some((_, GuardFailure::Host(call))) => {
             let hint =
                 "what changes from call to call is given back in an array, as `Float::opaque(x)`, or as a `Size`";
-            return Retrace { cause: Cause::Host { call }, site, hint: Some(hint) };
+            return Retrace { cause: Cause::Host { call: *call }, site, hint: Some(hint) };
         }
         Some(_) => return Retrace { cause: Cause::NoSize, site, hint: None },
         None => {}
@@ -191,14 +190,14 @@ pub(super) fn warning(function: &Function, why: &Retrace) -> String {
 }
 
 #[cold]
-pub(super) fn over_budget(text: String, site: &'static Location<'static>) -> Error {
+pub(super) fn over_budget(text: String, site: Site) -> Error {
     Error::new(ErrorKind::NotRecordable, text)
         .at(site)
         .with_hint("raise the `budget`, or keep what changes out of the arguments")
 }
 
 #[cold]
-pub(super) fn shared_changed(place: &str, site: &'static Location<'static>) -> Error {
+pub(super) fn shared_changed(place: &str, site: Site) -> Error {
     let message =
         format!("a `#[freeze]` function replaces or changes an array behind `&`, `Rc` or `Arc`, at `{place}`");
     Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
@@ -208,7 +207,7 @@ pub(super) fn shared_changed(place: &str, site: &'static Location<'static>) -> E
 }
 
 #[cold]
-pub(super) fn shared_result(path: &str, site: &'static Location<'static>) -> Error {
+pub(super) fn shared_result(path: &str, site: Site) -> Error {
     let place = if path.is_empty() { String::new() } else { format!(", at `{path}`") };
     let message = format!("the result of a `#[freeze]` function holds an array behind `&`, `Rc` or `Arc`{place}");
     Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(

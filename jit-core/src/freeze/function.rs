@@ -2,7 +2,6 @@
 
 use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 
@@ -19,6 +18,7 @@ use super::shared::SharedLeaf;
 use super::{Explanation, Retrace, Stats, explain};
 use crate::fork;
 use crate::graph::node::Var;
+use jit_runtime::Site;
 use jit_runtime::recording::SizeId;
 
 /// The options of `#[freeze(…)]`.
@@ -46,7 +46,7 @@ impl Options {
 pub struct Function {
     pub(super) name: &'static str,
     pub(super) parameters: &'static [&'static str],
-    pub(super) site: &'static Location<'static>,
+    pub(super) site: Site,
     pub(super) options: Options,
     is_enabled: AtomicBool,
     is_listed: AtomicBool,
@@ -166,11 +166,11 @@ impl Function {
     #[must_use]
     #[track_caller]
     pub const fn new(name: &'static str, parameters: &'static [&'static str], options: Options) -> Function {
-        Function::at(Location::caller(), name, parameters, options)
+        Function::at(Site::here(), name, parameters, options)
     }
 
     pub(super) const fn at(
-        site: &'static Location<'static>,
+        site: Site,
         name: &'static str,
         parameters: &'static [&'static str],
         options: Options,
@@ -209,7 +209,7 @@ impl Function {
 
     /// Returns its location.
     #[must_use]
-    pub fn site(&self) -> &'static Location<'static> {
+    pub fn site(&self) -> Site {
         self.site
     }
 

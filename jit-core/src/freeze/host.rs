@@ -7,13 +7,13 @@
 //! node that a host call may hold carries a flag ([`flag::HOSTED`]), by which any other use of it is rejected.
 
 use std::any::type_name;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{HostMade, HostSource, SizeId};
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 use super::argument::Recordable;
 use super::layout::Layout;
@@ -80,7 +80,7 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// closure panics, the arguments of the frozen function are unchanged, and later calls work.
 #[track_caller]
 pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
-    let site = Location::caller();
+    let site = Site::here();
     if let Some(begin) = region::recording_site() {
         Misuse::new("`jit::freeze::host` is in a traced loop or branch, whose lanes do not run on the host", site)
             .place("the loop or branch begins", begin)
@@ -104,7 +104,7 @@ struct HostCallResult {
 
 /// Runs the call while the function is recorded.
 #[track_caller]
-fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
+fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: Site) -> Result<R, Error> {
     // Values that `schedule` marked are evaluated as part of the recording.
     schedule::evaluate(&[], "a host call follows", site)?;
     let _outside = region::exit_all();
@@ -155,7 +155,7 @@ fn replayed<R: Recordable>(
     call: &impl Fn() -> R,
     begin: impl FnOnce() -> Call,
     expected: &(Vec<Type>, Vec<HostValue>),
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Result<Option<HostMade>, Error> {
     let _outside = region::exit_all();
     let running = begin();
@@ -175,7 +175,7 @@ fn replayed<R: Recordable>(
 }
 
 /// Extracts the arrays and sizes from the result of a call.
-fn host_call_result(result: &mut impl Recordable, site: &'static Location<'static>) -> Result<HostCallResult, Error> {
+fn host_call_result(result: &mut impl Recordable, site: Site) -> Result<HostCallResult, Error> {
     let (mut host, mut refused) = (Vec::new(), None);
     let (mut arrays, mut sizes) = (Vec::new(), Vec::new());
     // The lengths of axes are part of the key.
@@ -231,7 +231,7 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
 }
 
 /// Rejects arrays of the frozen function as arguments of another frozen function that a host call calls.
-pub(super) fn check_arguments(layout: &Layout, site: &'static Location<'static>) {
+pub(super) fn check_arguments(layout: &Layout, site: Site) {
     if host_call::is_inside() {
         layout.inputs.iter().for_each(|input| host_call::refuse_use(&input.var, site));
     }

@@ -1,11 +1,10 @@
 //! Recording a call of a frozen function: the body runs on proxies of the arguments, and its launches are recorded.
 
 use std::any::type_name;
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::recording::{GuardFailure, Relation, Scalar, SizeId, SlotId};
+use jit_runtime::{Error, Site};
 
 use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, put};
@@ -152,11 +151,10 @@ struct InputSizes {
 }
 
 impl InputSizes {
-    fn new(layout: &Layout, equal_widths: &[u32], site: &'static Location<'static>) -> InputSizes {
+    fn new(layout: &Layout, equal_widths: &[u32], site: Site) -> InputSizes {
         let mut own: Vec<Size> = layout.inputs.iter().map(|input| table::input(input.var.lanes())).collect();
-        for (position, &first) in
-            equal_widths.iter().enumerate().filter(|(position, first)| *position != **first as usize)
-        {
+        for (position, &first) in equal_widths.iter().enumerate() {
+            // No guard, if it is the first one itself.
             table::require_at(site, Relation::Eq, own[position], own[first as usize]);
             own[position] = own[first as usize];
         }
@@ -172,7 +170,7 @@ impl InputSizes {
 }
 
 /// Makes the inputs of the recording; returns the nodes that represent them.
-fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Location<'static>) -> Vec<Var> {
+fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: Site) -> Vec<Var> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());
     for (input, &width) in layout.inputs.iter().zip(widths) {
@@ -198,13 +196,7 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Loca
 }
 
 /// Puts the inputs of the recording into the proxies, with the lengths of their axes.
-fn lend_inputs<A: Arguments>(
-    proxies: &mut A::Proxies,
-    layout: &Layout,
-    nodes: &[Var],
-    lengths: &[Size],
-    site: &'static Location<'static>,
-) {
+fn lend_inputs<A: Arguments>(proxies: &mut A::Proxies, layout: &Layout, nodes: &[Var], lengths: &[Size], site: Site) {
     let (mut order, mut lengths, mut lent) = (layout.order.iter(), lengths.iter(), 0);
     let mut lend = |_: &str, var: &mut Var| {
         lent += 1;
@@ -244,7 +236,7 @@ struct Outputs<'a> {
     layout: &'a Layout,
     slots: Vec<SlotId>,
     kept: Vec<Var>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl Outputs<'_> {

@@ -4,12 +4,10 @@
 //! after a given number of replays the body runs too, unfrozen, on copies of the arguments, and any difference is an
 //! error.
 
-use std::panic::Location;
-
 use jit_runtime::ir::print::Literal;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::zeroed_list;
-use jit_runtime::{Error, ErrorKind};
+use jit_runtime::{Error, ErrorKind, Site};
 
 use super::argument::{Arguments, Recordable};
 use super::function::Function;
@@ -61,7 +59,7 @@ impl Found {
 /// Returns the first difference.
 pub(super) fn compare<A: Arguments, R: Recordable>(
     function: &Function,
-    site: &'static Location<'static>,
+    site: Site,
     (arguments, result): (&A, &R),
     expected: &Expected<A::Proxies, R>,
 ) -> Result<(), Error> {
@@ -93,7 +91,7 @@ pub(super) fn compare<A: Arguments, R: Recordable>(
     }
 }
 
-fn evaluate<'a>(found: impl Iterator<Item = &'a Found>, site: &'static Location<'static>) -> Result<(), Error> {
+fn evaluate<'a>(found: impl Iterator<Item = &'a Found>, site: Site) -> Result<(), Error> {
     let arrays = found.filter_map(|found| match &found.what {
         What::Array(var) if !var.is_evaluated() => Some(var),
         _ => None,
@@ -156,7 +154,7 @@ fn bits(ty: Type, bytes: &[u8]) -> u64 {
 }
 
 #[cold]
-fn stale(function: &Function, site: &'static Location<'static>, what: &str) -> Error {
+fn stale(function: &Function, site: Site, what: &str) -> Error {
     let (name, place) = (function.name, function.site);
     let message = format!(
         "a replay of the frozen function `{name}` ({}:{}) differs from what its body gives: {what}",

@@ -13,11 +13,11 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::panic::Location;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
+use jit_runtime::Site;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::SizeId;
@@ -58,7 +58,14 @@ struct Head {
     cost: u16,
     /// While a frozen function is recorded, the expression of its width.
     size: AtomicU16,
-    site: *const Location<'static>,
+    site: SiteOrNext,
+}
+
+/// The line that made a node. While the node is being freed, the node that is freed after it.
+#[derive(Clone, Copy)]
+union SiteOrNext {
+    site: Site,
+    next: *mut Node,
 }
 
 /// One expression of the trace graph.
@@ -90,7 +97,7 @@ pub(crate) struct Draft<'a> {
     /// The third slot of an operation that stores a position there.
     pub(crate) position: usize,
     pub(crate) word: u64,
-    pub(crate) site: &'static Location<'static>,
+    pub(crate) site: Site,
 }
 
 impl Node {
@@ -106,7 +113,7 @@ impl Node {
                 region: AtomicU32::new(RegionId::NONE.get()),
                 cost: 0,
                 size: AtomicU16::new(0),
-                site: ptr::null(),
+                site: SiteOrNext { next: ptr::null_mut() },
             }),
             count: AtomicU32::new(0),
             life: AtomicU32::new(0),
@@ -260,23 +267,23 @@ struct Pending(*mut Node);
 impl Pending {
     #[inline]
     fn push(&mut self, node: NonNull<Node>) {
-        // SAFETY: the node's count is zero, so this thread alone has it; `site` is not needed any more.
-        unsafe { (*node.as_ref().head.get()).site = self.0.cast() };
+        // SAFETY: the node's count is zero, so this thread alone has it; its site is not needed any more.
+        unsafe { (*node.as_ref().head.get()).site.next = self.0 };
         self.0 = node.as_ptr();
     }
 
     #[inline]
     fn pop(&mut self) -> Option<NonNull<Node>> {
         let node = NonNull::new(self.0)?;
-        // SAFETY: as in `push`.
-        self.0 = unsafe { (*node.as_ref().head.get()).site.cast::<Node>().cast_mut() };
+        // SAFETY: as in `push`, which wrote this field.
+        self.0 = unsafe { (*node.as_ref().head.get()).site.next };
         Some(node)
     }
 }
 
 impl Var {
     /// Creates a node without operands that is not shared with equal ones.
-    pub(crate) fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: &'static Location<'static>) -> Var {
+    pub(crate) fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: Site) -> Var {
         let (region, operands) = (RegionId::NONE, [None; 3]);
         Var::new(Draft { op, ty, width, region, flags: 0, operands, position: 0, word, site })
     }
@@ -313,7 +320,7 @@ impl Var {
             region: AtomicU32::new(draft.region.get()),
             cost,
             size: AtomicU16::new(draft.width.size.0),
-            site: draft.site,
+            site: SiteOrNext { site: draft.site },
         };
         // SAFETY: the node came from the pool, so it is dead and ours.
         unsafe { *this.head.get() = head };
@@ -396,9 +403,9 @@ impl Var {
     /// Returns the user's line that made the node.
     #[inline]
     #[must_use]
-    pub fn site(&self) -> &'static Location<'static> {
-        // SAFETY: a live node's site is a static location.
-        unsafe { &*self.node().head().site }
+    pub fn site(&self) -> Site {
+        // SAFETY: a live node has a site.
+        unsafe { self.node().head().site.site }
     }
 
     /// Returns the innermost region whose state the value depends on; none if it has elements in memory.

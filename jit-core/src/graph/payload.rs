@@ -4,9 +4,9 @@
 //! Such a node's word is the address of its payload, which is not changed while the node lives and holds one count of
 //! each node in it. The results of the node are separate nodes that hold it.
 
-use std::panic::Location;
 use std::sync::Arc;
 
+use jit_runtime::Site;
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type};
 use jit_runtime::launch::native::Call;
 use jit_runtime::report::Assertion;
@@ -251,13 +251,7 @@ pub(crate) struct LibraryCallPayload {
 pub(crate) type Sizes = SmallVec<[Size; 4]>;
 
 /// Creates the node of a loop, branch or scatter, which only its results refer to.
-pub(crate) fn control_node(
-    op: Op,
-    width: Extent,
-    payload: Payload,
-    region: RegionId,
-    site: &'static Location<'static>,
-) -> Var {
+pub(crate) fn control_node(op: Op, width: Extent, payload: Payload, region: RegionId, site: Site) -> Var {
     Var::new(Draft {
         op,
         ty: Type::Bool,
@@ -279,7 +273,7 @@ pub(crate) fn result(
     width: Extent,
     position: usize,
     region: RegionId,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Var {
     let operands = [Some(control), None, None];
     let result = Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site });

@@ -4,14 +4,13 @@
 //! masked off, and the lowest of them is stored, with its index, in a buffer that the launch reads at the end. So a
 //! wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::ir::{Access, BinaryOp, Builder, CompareOp, ParamId, ReduceOp, Type, UnaryOp, Value};
 use jit_runtime::launch::{AccessKind, Argument, CheckedAccess, CheckedAssertion, Checks};
 use jit_runtime::memory::Buffer;
 use jit_runtime::report::Assertion;
-use jit_runtime::{Error, config};
+use jit_runtime::{Error, Site, config};
 
 use super::native;
 use crate::capture::launches;
@@ -90,7 +89,7 @@ impl Checker {
         arguments: &mut Vec<Argument>,
         (count, lane): (Value, Value),
         limit: u32,
-        site: &'static Location<'static>,
+        site: Site,
     ) {
         let report = self.report(builder, arguments);
         let allowed = builder.constant(Type::U32, limit.into());
@@ -138,7 +137,7 @@ impl Checker {
 fn blank(notes: usize) -> Result<Arc<Buffer>, Error> {
     if launches::is_recording() {
         let nothing = record::literal(Type::U64, u64::MAX, notes);
-        return native::filled(&nothing, u64::MAX, Location::caller());
+        return native::filled(&nothing, u64::MAX, Site::here());
     }
     Buffer::repeated(&[u8::MAX; Type::U64.size_bytes()], notes)
 }

@@ -1,20 +1,15 @@
 //! Explanations of evaluations, in readable form.
 
 use std::fmt::Write;
-use std::panic::Location;
+
+use jit_runtime::Site;
 
 use super::group::Group;
 use super::order::Graph;
 use crate::graph::{Op, Var};
 
 /// Describes the values of an evaluation, its cause, and the other values that are written to memory for it.
-pub(super) fn evaluation(
-    graph: &Graph<'_>,
-    groups: &[Group],
-    wanted: &[&Var],
-    why: &str,
-    site: &Location<'_>,
-) -> String {
+pub(super) fn evaluation(graph: &Graph<'_>, groups: &[Group], wanted: &[&Var], why: &str, site: Site) -> String {
     let mut text = format!("evaluation at {}:{}, since {why}: ", site.file(), site.line());
     let described: Vec<String> = wanted.iter().map(|var| describe(var)).collect();
     let _ = write!(text, "{} in {} kernels", described.join(", "), groups.len());

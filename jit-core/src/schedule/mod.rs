@@ -21,7 +21,6 @@
 //! evaluate the same node both compute it, and the first result is used. Graphs with nodes that can run only once are
 //! evaluated by one thread at a time.
 
-use std::panic::Location;
 use std::sync::{Arc, Once};
 
 use jit_runtime::device::current_device;
@@ -30,7 +29,7 @@ use jit_runtime::fork::Held;
 use jit_runtime::launch::{Launch, Notes, prepare};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
-use jit_runtime::{Error, ErrorKind, cancel, launch as machine, stats};
+use jit_runtime::{Error, ErrorKind, Label, Site, cancel, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::capture::{self, host_call, launches};
@@ -78,7 +77,7 @@ struct Planned {
     emitted: emit::Emitted,
     lanes: Extent,
     reduce_block: Option<Extent>,
-    label: &'static str,
+    label: Label,
     written: SmallVec<[Written; 2]>,
 }
 
@@ -94,7 +93,7 @@ pub(crate) fn mark(var: &Var) {
 
 /// Evaluates values, and all values marked on this thread, and runs pending prints and assertions. Returns when the
 /// kernels are launched, and their reports are printed. Messages contain the reason.
-pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
     let _operation = cancel::begin();
     let marked = report::take_marked();
     let own;
@@ -152,7 +151,7 @@ fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<()
 fn evaluate_missing<'a>(
     missing: impl Iterator<Item = &'a &'a Var>,
     why: &'static str,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Result<(), Error> {
     let missing: SmallVec<[&Var; 8]> = missing.copied().collect();
     static WATCHED: Once = Once::new();
@@ -162,7 +161,7 @@ fn evaluate_missing<'a>(
 }
 
 /// Builds the kernels.
-fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<Plan, Error> {
+fn plan(wanted: &[&Var], why: &'static str, site: Site) -> Result<Plan, Error> {
     let edges = edges::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = order::Graph::of(&edges, wanted, &held, None)?;
@@ -205,22 +204,23 @@ fn written(graph: &order::Graph<'_>, group: &group::Group, outputs: &emit::Outpu
 const LABEL_SEARCH: usize = 16;
 
 /// Returns the name of the function that recorded a kernel's results, or else the last operations before them.
-fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
+fn label(graph: &order::Graph<'_>, group: &group::Group) -> Label {
     let operations = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
     let mut sites = operations.map(|&number| graph.entries[number as usize].var.site());
-    let mut last = std::ptr::null();
+    let mut last = None;
     sites
         .find_map(|site| {
-            let is_new = !std::ptr::eq(std::mem::replace(&mut last, site), site);
+            let is_new = last.replace(site) != Some(site);
             if is_new { function_label::label_at(site) } else { None }
         })
         .or_else(function_label::current_label)
         .unwrap_or("trace")
+        .into()
 }
 
 /// Launches the kernels and assigns memory to the nodes. If an error occurs, nodes that were launched before keep their
 /// memory: they may have been written in place, and must not run again.
-fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
+fn run(plan: Plan, site: Site) -> Result<(), Error> {
     let mut done: SmallVec<[Var; 2]> = SmallVec::new();
     let mut give = |written: SmallVec<[Written; 2]>| {
         for (var, buffer) in written {
@@ -250,7 +250,7 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     outcome
 }
 
-fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
+fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned {
         emitted: emit::Emitted { kernel, arguments, literals, checks, noted },
         lanes,
@@ -272,12 +272,12 @@ fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Writt
 }
 
 /// Runs pending prints and assertions, if there are any.
-pub(crate) fn deliver_reports(site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn deliver_reports(site: Site) -> Result<(), Error> {
     if report::is_pending() { evaluate(&[], "lanes print, or assertions are checked", site) } else { Ok(()) }
 }
 
 /// Waits until all launches are done, and reports are printed.
-pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn sync(site: Site) -> Result<(), Error> {
     deliver_reports(site)?;
     machine::sync()
 }

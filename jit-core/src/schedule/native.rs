@@ -3,14 +3,13 @@
 //! Their operands are written by kernels of earlier stages, or are in memory already; host values, constants and opaque
 //! values, are written there first. Kernels of later stages read their results.
 
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::device::current_device;
 use jit_runtime::launch::native::{Call, Launch, Operand, launch};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::Scalar;
+use jit_runtime::{Error, Site};
 use smallvec::SmallVec;
 
 use super::Written;
@@ -89,7 +88,7 @@ fn input(
 }
 
 /// Returns memory that holds a value in all lanes; if a frozen function is recorded, the value of each replay.
-pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> Result<Arc<Buffer>, Error> {
+pub(crate) fn filled(var: &Var, bits: u64, site: Site) -> Result<Arc<Buffer>, Error> {
     // SAFETY: all of it is written by the fill.
     let filled = unsafe { Operand::alloc_uninit(var.ty(), var.lanes())? };
     let buffer = Arc::clone(&filled.buffer);
@@ -110,7 +109,7 @@ fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> 
 }
 
 /// Launches a call; returns the nodes whose elements it writes.
-pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
+pub(super) fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned { call, sizes, fill, inputs, outputs, written } = planned;
     if launches::is_recording()
         && let Err(error) = launches::note_library(call, &sizes, fill, (&inputs, &outputs), site)

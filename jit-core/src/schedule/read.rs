@@ -3,12 +3,11 @@
 //! In a host call, arrays of the frozen function around it have their values of this replay. While the function is
 //! recorded, they are computed as part of the recording.
 
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{HostInput, HostSource};
+use jit_runtime::{Error, Site};
 
 use super::evaluate;
 use crate::capture::{host_call, launches};
@@ -26,11 +25,7 @@ pub(crate) enum HostElements {
 /// # Errors
 ///
 /// When the evaluation fails, and in a frozen function, except in its host calls.
-pub(crate) fn read_for_host(
-    var: &Var,
-    why: &'static str,
-    site: &'static Location<'static>,
-) -> Result<HostElements, Error> {
+pub(crate) fn read_for_host(var: &Var, why: &'static str, site: Site) -> Result<HostElements, Error> {
     if let Some(seen) = read_foreign(var, why, site)? {
         return Ok(seen);
     }
@@ -43,7 +38,7 @@ pub(crate) fn read_for_host(
 }
 
 /// Returns the value of an array of the frozen function in this host call; `None` for any other array.
-fn read_foreign(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<HostElements>, Error> {
+fn read_foreign(var: &Var, why: &'static str, site: Site) -> Result<Option<HostElements>, Error> {
     if host_call::is_stray(var) {
         return Err(host_call::stray(var).at(site));
     }
@@ -53,7 +48,7 @@ fn read_foreign(var: &Var, why: &'static str, site: &'static Location<'static>) 
     if host_call::is_recorded() { read_recorded(var, why, site).map(Some) } else { read_replayed(var, site).map(Some) }
 }
 
-fn read_recorded(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<HostElements, Error> {
+fn read_recorded(var: &Var, why: &'static str, site: Site) -> Result<HostElements, Error> {
     let source = host_call::while_recording(site, || {
         evaluate(&[var], why, site)?;
         launches::source_of(var, site)
@@ -65,7 +60,7 @@ fn read_recorded(var: &Var, why: &'static str, site: &'static Location<'static>)
     })
 }
 
-fn read_replayed(var: &Var, site: &'static Location<'static>) -> Result<HostElements, Error> {
+fn read_replayed(var: &Var, site: Site) -> Result<HostElements, Error> {
     Ok(match host_call::replayed(var, site)? {
         HostInput::Memory(buffer) => HostElements::Memory(buffer),
         HostInput::Same(bits) => HostElements::Same(bits),
@@ -74,11 +69,7 @@ fn read_replayed(var: &Var, site: &'static Location<'static>) -> Result<HostElem
 
 /// Evaluates the values that belong to the frozen function around the current host call, as part of its recording;
 /// returns the others.
-pub(super) fn evaluate_foreign<'a>(
-    wanted: &[&'a Var],
-    why: &'static str,
-    site: &'static Location<'static>,
-) -> Result<Vec<&'a Var>, Error> {
+pub(super) fn evaluate_foreign<'a>(wanted: &[&'a Var], why: &'static str, site: Site) -> Result<Vec<&'a Var>, Error> {
     let (foreign, others): (Vec<&Var>, Vec<&Var>) = wanted.iter().partition(|var| host_call::is_foreign(var));
     let is_missing = |var: &&Var| !var.is_evaluated();
     if foreign.iter().any(is_missing) && host_call::is_recorded() {

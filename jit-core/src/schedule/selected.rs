@@ -5,12 +5,11 @@
 //! write as usual, in the order of the list, so the list is ascending. Nothing is done if another lane would be needed:
 //! if the values combine lanes, or something else must be computed with them on all lanes.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
-use jit_runtime::{Error, config, stats};
+use jit_runtime::{Error, Site, config, stats};
 use smallvec::SmallVec;
 
 use super::group::{self, Group};
@@ -46,7 +45,7 @@ pub(crate) struct Selected {
 impl Selected {
     /// Assigns elements to the other owned results of writing lanes, zero on other lanes, because they cannot be
     /// computed again. The wanted values should have been dropped.
-    pub(crate) fn finish(self, selection: &Selection, site: &'static Location<'static>) -> Result<(), Error> {
+    pub(crate) fn finish(self, selection: &Selection, site: Site) -> Result<(), Error> {
         let _outside = region::exit_all();
         for (var, narrow) in self.retained.into_iter().filter(|(var, _)| var.count() > 1 && !var.is_evaluated()) {
             let mut wide = record::literal(var.ty(), 0, selection.width);
@@ -77,18 +76,13 @@ pub(crate) fn evaluate_selected(
     selection: &Selection,
     wanted: &[&Var],
     why: &'static str,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Result<Option<Selected>, Error> {
     let compute = || compute(selection, wanted, why, site);
     if wanted.iter().any(|var| var.flags() & flag::EFFECT != 0) { effect::alone(compute) } else { compute() }
 }
 
-fn compute(
-    selection: &Selection,
-    wanted: &[&Var],
-    why: &'static str,
-    site: &'static Location<'static>,
-) -> Result<Option<Selected>, Error> {
+fn compute(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site) -> Result<Option<Selected>, Error> {
     // Checks report by lane number.
     if config::is_debug_on() || launches::is_recording() || wanted.iter().any(|var| var.is_evaluated()) {
         return Ok(None);
@@ -116,12 +110,7 @@ struct Computed {
     retained: Vec<(Var, Arc<Buffer>)>,
 }
 
-fn plan(
-    selection: &Selection,
-    wanted: &[&Var],
-    why: &'static str,
-    site: &'static Location<'static>,
-) -> Result<Option<Computed>, Error> {
+fn plan(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site) -> Result<Option<Computed>, Error> {
     let edges = edges::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = Graph::of(&edges, wanted, &held, Some(selection))?;

@@ -5,12 +5,12 @@
 //! meaning (no work; the same for all lanes), so a recording with such a width is valid for it alone. Any other width
 //! is at least 2 in all replays, and so different from 0 and 1.
 //!
-//! Expressions that a guard has found equal are one from then on (`table/canonical.rs`), so that values of these widths are
-//! computed by one kernel, as without a recording.
+//! Expressions that a guard has found equal are one from then on (`table/canonical.rs`), so that values of these widths
+//! are computed by one kernel, as without a recording.
 
 use std::cell::{Cell, RefCell};
-use std::panic::Location;
 
+use jit_runtime::Site;
 use jit_runtime::recording::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -124,7 +124,7 @@ fn note_overflow(reason: &'static str) {
 pub(crate) struct Paused(Option<Symbols>);
 
 /// Suspends the recording.
-pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
+pub(crate) fn pause(site: Site) -> Paused {
     pin_shared(site);
     SERIAL.set(0);
     Paused(put(None))
@@ -211,11 +211,11 @@ pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size 
 #[cold]
 #[track_caller]
 pub(crate) fn require(relation: Relation, left: Size, right: Size) {
-    require_at(Location::caller(), relation, left, right);
+    require_at(Site::here(), relation, left, right);
 }
 
 /// Like [`require`], for a line of the user's program that is not our caller.
-pub(crate) fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, right: Size) {
+pub(crate) fn require_at(site: Site, relation: Relation, left: Size, right: Size) {
     with(|symbols| {
         let is_two = right.is_constant() && right.value() == 2 && relation == Relation::Ge;
         let is_implied =
@@ -257,12 +257,12 @@ pub(super) fn representative(extent: Extent) -> Extent {
 #[cold]
 #[track_caller]
 pub(crate) fn pin(size: Size) {
-    pin_at(Location::caller(), size);
+    pin_at(Site::here(), size);
 }
 
 /// Like [`pin`], for a line of the user's program that is not our caller.
 #[cold]
-pub(crate) fn pin_at(site: &'static Location<'static>, size: Size) {
+pub(crate) fn pin_at(site: Site, size: Size) {
     require_at(site, Relation::Eq, size, Size::from(size.value()));
 }
 
@@ -280,7 +280,7 @@ pub(crate) fn extent_of_shared(address: usize, lanes: u32) -> Extent {
 }
 
 /// Pins the recording to the widths of arrays that it uses in place, because host calls know them as numbers.
-fn pin_shared(site: &'static Location<'static>) {
+fn pin_shared(site: Site) {
     let shared = with(|symbols| std::mem::take(&mut symbols.shared)).unwrap_or_default();
     // In the order of the inputs, which is also that of the guards.
     let mut widths: Vec<Extent> = shared.into_values().collect();
@@ -300,11 +300,11 @@ pub(crate) fn extent(size: Size) -> Extent {
 #[cold]
 #[track_caller]
 pub(crate) fn settled(size: Size) -> Size {
-    settled_at(size, Location::caller())
+    settled_at(size, Site::here())
 }
 
 /// Like [`settled`], for a line of the user's program that is not our caller.
-pub(crate) fn settled_at(size: Size, site: &'static Location<'static>) -> Size {
+pub(crate) fn settled_at(size: Size, site: Site) -> Size {
     if size.is_constant() || size.serial() != SERIAL.get() {
         return Size::from(size.value());
     }

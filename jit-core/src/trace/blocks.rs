@@ -4,8 +4,7 @@
 //! blocks are combined by a kernel with one lane per block, each reading its own elements. The choice depends only on
 //! the length of the blocks, and so does the order in which floats are added.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, scalar};
 
 use super::loops::LoopRecorder;
@@ -112,7 +111,7 @@ impl<'a> Blocks<'a> {
             false => record::select(&self.is_whole, &record::size(self.block), &record::size(self.rest)),
         };
         let inits = [number(0), self.identity.clone()];
-        let (mut recorder, state) = LoopRecorder::begin(&inits, Location::caller());
+        let (mut recorder, state) = LoopRecorder::begin(&inits, Site::here());
         let [position, total] = [&state[0], &state[1]];
         recorder.condition(&record::compare(CompareOp::Lt, position, &length));
         let index = record::binary(BinaryOp::Add, &self.first, position);

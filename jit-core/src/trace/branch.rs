@@ -1,8 +1,8 @@
 //! Recording a branch: both sides are traced once; the results of a lane are those of the side that it takes.
 
 use std::marker::PhantomData;
-use std::panic::Location;
 
+use jit_runtime::Site;
 use jit_runtime::ir::Type;
 
 use super::loops::is_equal_literal;
@@ -34,7 +34,7 @@ pub struct BranchRecorder {
     reports: Vec<Report>,
     /// The arrays that the first side has written, until the branch is complete.
     written: Vec<Weak>,
-    site: &'static Location<'static>,
+    site: Site,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
 }
@@ -46,7 +46,7 @@ impl BranchRecorder {
     ///
     /// When the condition is not a mask, or depends on a region that is closed.
     #[must_use]
-    pub fn begin(condition: &Var, site: &'static Location<'static>) -> Self {
+    pub fn begin(condition: &Var, site: Site) -> Self {
         Self::open(condition, false, site)
     }
 
@@ -57,11 +57,11 @@ impl BranchRecorder {
     ///
     /// As [`BranchRecorder::begin`].
     #[must_use]
-    pub fn begin_evaluated(condition: &Var, site: &'static Location<'static>) -> Self {
+    pub fn begin_evaluated(condition: &Var, site: Site) -> Self {
         Self::open(condition, true, site)
     }
 
-    fn open(condition: &Var, is_evaluated: bool, site: &'static Location<'static>) -> Self {
+    fn open(condition: &Var, is_evaluated: bool, site: Site) -> Self {
         region::check(condition, site);
         if condition.ty() != Type::Bool {
             Misuse::new("the condition of a branch must be a mask", site).value("the condition", condition).panic();
@@ -82,7 +82,7 @@ impl BranchRecorder {
         }
     }
 
-    fn open_side(condition: &Var, is_evaluated: bool, site: &'static Location<'static>) -> Mark {
+    fn open_side(condition: &Var, is_evaluated: bool, site: Site) -> Mark {
         let mask = region::conjunction(condition);
         if is_evaluated { region::open_evaluated(mask, site) } else { region::open_side(mask, site) }
     }
@@ -207,7 +207,7 @@ fn passes_through(a: &Var, b: &Var) -> bool {
     a.is_same(b) || is_equal_literal(a, b)
 }
 
-fn select(mask: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) -> Var {
+fn select(mask: &Var, [a, b]: &[Var; 2], site: Site) -> Var {
     match () {
         () if passes_through(a, b) => a.clone(),
         () if local::is_local(a) => local::select(site, mask, a, b),
@@ -216,14 +216,14 @@ fn select(mask: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) -> Va
 }
 
 /// Selects the first value where a mask holds, otherwise the second.
-pub(crate) fn choose(mask: &Var, a: &Var, b: &Var, site: &'static Location<'static>) -> Var {
+pub(crate) fn choose(mask: &Var, a: &Var, b: &Var, site: Site) -> Var {
     let pair = written(|_, after, from| scatter::is_version_of(after, from), (a.clone(), b.clone()));
     check_pair(mask, &pair, site);
     select(mask, &pair, site)
 }
 
 /// Rejects values between which no selection is possible.
-fn check_pair(condition: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) {
+fn check_pair(condition: &Var, [a, b]: &[Var; 2], site: Site) {
     let is_written = a.region() == RegionId::WRITING && a.is_same(b);
     [a, b].into_iter().filter(|_| !is_written).for_each(|var| region::check(var, site));
     if passes_through(a, b) {

@@ -5,8 +5,7 @@
 //! 1` where `n` is not 0 is one of three values. If enough arms are found, and their numbers are close to one another,
 //! the kernel jumps to the arm instead.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, scalar};
 use smallvec::SmallVec;
 
@@ -36,12 +35,7 @@ struct Chain {
 }
 
 /// Returns the results of a branch, by a switch; `None` if it is not the first of a chain of enough arms.
-pub(super) fn switch(
-    condition: &Var,
-    pairs: &[[Var; 2]],
-    width: Extent,
-    site: &'static Location<'static>,
-) -> Option<Vec<Var>> {
+pub(super) fn switch(condition: &Var, pairs: &[[Var; 2]], width: Extent, site: Site) -> Option<Vec<Var>> {
     let (number, _) = equality(condition)?;
     let mut controls = Vec::new();
     let chains: Vec<Chain> = pairs.iter().map(|pair| chain(condition, pair, &number, &mut controls)).collect();

@@ -6,11 +6,11 @@
 
 use crate::fork;
 use crate::thread_state::{Clear, thread_state};
+use jit_runtime::Site;
 use jit_runtime::fork::Held;
 use parking_lot::RwLock;
 use rustc_hash::FxBuildHasher;
 use std::cell::RefCell;
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The stacks of this thread's open traces, each innermost last.
@@ -92,7 +92,7 @@ impl Labelled {
 
 /// Returns the label of the smallest traced piece of the program that covers a place.
 #[must_use]
-pub fn label_at(site: &Location<'_>) -> Option<&'static str> {
+pub fn label_at(site: Site) -> Option<&'static str> {
     if !HAS_LABELS.load(Ordering::Relaxed) {
         return None;
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_smallest_piece_of_the_program_gives_the_label() {
-        let site = Location::caller();
+        let site = Site::here();
         let piece = |label, first: u32, last: u32| -> &'static Labelled {
             Box::leak(Box::new(Labelled::new(label, site.file(), first, last)))
         };

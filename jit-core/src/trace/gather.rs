@@ -6,9 +6,9 @@
 //! source, including 0 and 1, and for literal and computed indices. With `JIT_DEBUG` such an index is an error of the
 //! launch. To detect it, the elements are then read from memory, even if they are known.
 
-use std::panic::Location;
 use std::ptr::NonNull;
 
+use jit_runtime::Site;
 use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
@@ -275,7 +275,7 @@ fn masked(value: &Var, mask: Option<&Var>, width: Size) -> Var {
 
 #[track_caller]
 fn check_source(source: &Var) {
-    let site = Location::caller();
+    let site = Site::here();
     if local::is_local(source) {
         Misuse::new("a `Local` has no lanes to gather from", site)
             .value("the memory", source)

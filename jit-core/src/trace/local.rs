@@ -7,8 +7,7 @@
 //! A masked write has an index that is out of range on inactive lanes, where nothing is written. At a constant index it
 //! writes the existing value instead, so that the memory can be kept in registers.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::config;
 use jit_runtime::ir::Type;
 
@@ -35,7 +34,7 @@ pub(crate) fn fresh(len: u32, value: &Var) -> Var {
         operands: [Some(value), None, None],
         position: len as usize,
         word: 0,
-        site: Location::caller(),
+        site: Site::here(),
     });
     numbering::note_made(&memory);
     memory
@@ -110,7 +109,7 @@ pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> 
         operands,
         position: 0,
         word: 0,
-        site: Location::caller(),
+        site: Site::here(),
     }
     .number();
     match &mask {
@@ -123,7 +122,7 @@ pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> 
 /// the index is out of range.
 #[track_caller]
 pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask: Option<&Var>) {
-    let site = Location::caller();
+    let site = Site::here();
     if region::is_in_condition() {
         Misuse::new("the condition of a traced loop cannot write to a `Local`", site)
             .value("the memory", version)
@@ -162,7 +161,7 @@ pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask:
 
 /// Selects the first memory where a mask holds, otherwise the second.
 #[track_caller]
-pub(crate) fn select(site: &'static Location<'static>, mask: &Var, a: &Var, b: &Var) -> Var {
+pub(crate) fn select(site: Site, mask: &Var, a: &Var, b: &Var) -> Var {
     match mask.literal() {
         _ if a.is_same(b) => a.clone(),
         Some(0) => b.clone(),

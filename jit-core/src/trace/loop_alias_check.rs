@@ -4,10 +4,11 @@
 //! share. Which of them it is, is known only after the body has been recorded. So the body is then searched for uses
 //! that an array in memory does not allow, and for writes to it whose result the loop would lose.
 
-use std::panic::Location;
 use std::ptr::NonNull;
 
 use rustc_hash::FxHashSet;
+
+use jit_runtime::Site;
 
 use super::{region, scatter};
 use crate::graph::node::{Node, Var};
@@ -28,14 +29,14 @@ pub(crate) fn writers(state: &State) -> Vec<Var> {
 }
 
 /// Rejects a value that is an array in memory, written by lanes of an open region.
-pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) {
+pub(crate) fn refuse_reading(var: &Var, site: Site) {
     if var.region() == RegionId::WRITING {
         region::refuse_reading(var, site);
     }
 }
 
 /// Checks the uses of arrays in the condition and body of a loop that has just been closed.
-pub(crate) fn check(id: RegionId, condition: &Var, states: &[State], site: &'static Location<'static>) {
+pub(crate) fn check(id: RegionId, condition: &Var, states: &[State], site: Site) {
     let arrays = states.iter().filter(|state| state.is_memory || state.init.region() == RegionId::WRITING);
     let mut search = Search {
         id,
@@ -61,7 +62,7 @@ struct Search {
     writers: FxHashSet<NonNull<Node>>,
     seen: FxHashSet<NonNull<Node>>,
     pending: Vec<Var>,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 impl Search {

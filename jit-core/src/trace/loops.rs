@@ -9,8 +9,8 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::panic::Location;
 
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
 use super::region::{self, Mark};
@@ -34,7 +34,7 @@ pub struct LoopRecorder {
     condition: Option<Var>,
     /// The maximum number of iterations of a lane; the last of the states counts them.
     bound: Option<Bound>,
-    site: &'static Location<'static>,
+    site: Site,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
 }
@@ -43,18 +43,14 @@ impl LoopRecorder {
     /// Begins a loop over a state. The second result represents the state while the loop is recorded. The condition is
     /// recorded first.
     #[must_use]
-    pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
+    pub fn begin(inits: &[Var], site: Site) -> (LoopRecorder, Vec<Var>) {
         Self::begin_bounded(inits, None, site)
     }
 
     /// Like [`LoopRecorder::begin`], with a maximum number of iterations of each lane. The launch fails if a lane needs
     /// more.
     #[must_use]
-    pub fn begin_bounded(
-        inits: &[Var],
-        limit: Option<u32>,
-        site: &'static Location<'static>,
-    ) -> (LoopRecorder, Vec<Var>) {
+    pub fn begin_bounded(inits: &[Var], limit: Option<u32>, site: Site) -> (LoopRecorder, Vec<Var>) {
         let mut inits = inits.to_vec();
         let visible = inits.len();
         let bound = limit.map(|limit| Bound { limit, position: visible });
@@ -200,7 +196,7 @@ impl Drop for LoopRecorder {
 }
 
 /// Rejects masks that cannot be the condition of a recorded loop.
-pub(crate) fn check_condition(mask: &Var, site: &'static Location<'static>) {
+pub(crate) fn check_condition(mask: &Var, site: Site) {
     check_mask(mask, site);
     if mask.literal() == Some(1) && mask.width() != 0 {
         Misuse::new("the condition of a traced loop is always true", site)
@@ -211,7 +207,7 @@ pub(crate) fn check_condition(mask: &Var, site: &'static Location<'static>) {
 }
 
 /// Rejects masks that cannot be the condition of any loop.
-pub(crate) fn check_mask(mask: &Var, site: &'static Location<'static>) {
+pub(crate) fn check_mask(mask: &Var, site: Site) {
     region::check(mask, site);
     if mask.ty() != Type::Bool {
         Misuse::new("the condition of a loop must be a mask", site).value("the condition", mask).panic();
@@ -295,7 +291,7 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
 }
 
 /// Rejects a loop that changes the type of a state.
-pub(crate) fn check_type(init: &Var, next: &Var, site: &'static Location<'static>) {
+pub(crate) fn check_type(init: &Var, next: &Var, site: Site) {
     if local::is_local(next) != local::is_local(init) {
         Misuse::new("a loop puts an array in the place of a `Local`, or the other way round", site)
             .value("before the loop the value", init)
@@ -319,7 +315,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Returns the width of a loop: that of its condition, of all state that changes, and of the values written to
     /// state in memory.
-    pub(crate) fn of(condition: &Var, states: &[State], site: &'static Location<'static>) -> Lanes {
+    pub(crate) fn of(condition: &Var, states: &[State], site: Site) -> Lanes {
         let writers: Vec<Var> = states.iter().flat_map(loop_alias_check::writers).collect();
         let mut widest = condition;
         let changed = || states.iter().filter(|state| !state.is_memory && state.next.is_some());

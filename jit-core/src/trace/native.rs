@@ -3,8 +3,7 @@
 //! A node holds the call. Its operands are written to memory before it runs; its results are separate nodes. Values
 //! stay lazy until they are observed. A result that has no owner any more is computed with the others and dropped.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::Type;
 use jit_runtime::launch::native::Call;
 use smallvec::SmallVec;
@@ -50,7 +49,7 @@ pub(crate) fn call_for_all(
     for operand in operands {
         refuse_inside_of_loops(operand, call.name());
     }
-    let site = Location::caller();
+    let site = Site::here();
     let draft = |op, ty, width, operands, position, word| Draft {
         op,
         ty,
@@ -81,7 +80,7 @@ pub(crate) fn refuse_inside_of_loops(a: &Var, name: &str) {
     if a.region() == RegionId::NONE {
         return;
     }
-    let site = Location::caller();
+    let site = Site::here();
     region::check(a, site);
     let what = format!("`{name}` reads all lanes, and those of a traced loop run independently");
     let mut misuse = Misuse::new(what, site).value("the value", a);

@@ -3,9 +3,9 @@
 //!
 //! Element types are the callers' responsibility: the typed arrays above cannot get them wrong.
 
-use std::panic::Location;
 use std::sync::Arc;
 
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, UnaryOp, scalar};
 use jit_runtime::memory::Buffer;
 
@@ -48,11 +48,11 @@ fn require_equal_width(first: &Var, second: &Var) {
 #[cold]
 #[track_caller]
 pub(crate) fn width_mismatch(first: &Var, second: &Var) -> ! {
-    width_mismatch_at(first, second, Location::caller())
+    width_mismatch_at(first, second, Site::here())
 }
 
 #[cold]
-pub(crate) fn width_mismatch_at(first: &Var, second: &Var, site: &Location<'_>) -> ! {
+pub(crate) fn width_mismatch_at(first: &Var, second: &Var, site: Site) -> ! {
     let what = format!("arrays of width {} and {} cannot be combined", first.lanes(), second.lanes());
     Misuse::new(what, site)
         .value("the one", first)
@@ -61,7 +61,7 @@ pub(crate) fn width_mismatch_at(first: &Var, second: &Var, site: &Location<'_>) 
         .panic()
 }
 
-fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: &'static Location<'static>) -> Draft<'static> {
+fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: Site) -> Draft<'static> {
     Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: [None; 3], position: 0, word, site }
 }
 
@@ -69,7 +69,7 @@ fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: &'static Location<'sta
 #[inline]
 #[track_caller]
 pub(crate) fn literal(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
-    leaf(Op::Literal, ty, Extent::of(width), bits & ty.bit_mask(), Location::caller()).number()
+    leaf(Op::Literal, ty, Extent::of(width), bits & ty.bit_mask(), Site::here()).number()
 }
 
 /// Records a number of elements as a value of width 1: a constant, or in a recording a value that each replay computes.
@@ -97,13 +97,13 @@ pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
 /// Records a host value that never becomes a literal in the code.
 #[track_caller]
 pub(crate) fn opaque(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
-    Var::new(leaf(Op::Scalar, ty, Extent::of(width), bits & ty.bit_mask(), Location::caller()))
+    Var::new(leaf(Op::Scalar, ty, Extent::of(width), bits & ty.bit_mask(), Site::here()))
 }
 
 /// Records the value of an opaque node with another width.
 #[track_caller]
 pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
-    host_call::refuse_use(value, Location::caller());
+    host_call::refuse_use(value, Site::here());
     let var = opaque(value.ty(), value.known_bits().unwrap_or_default(), width);
     if launches::is_recording() {
         launches::note_same_scalar(&var, value);
@@ -114,12 +114,12 @@ pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
 /// Records elements in memory.
 #[track_caller]
 pub(crate) fn data(ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
-    data_at(Location::caller(), ty, width, buffer)
+    data_at(Site::here(), ty, width, buffer)
 }
 
 /// Like [`data`], for a line of the user's program that is not our caller.
 #[track_caller]
-pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
+pub(crate) fn data_at(site: Site, ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
     let width = Extent::of(width);
     debug_assert!(buffer.size_bytes() >= width.lanes as usize * ty.size_bytes());
     let var = Var::new(leaf(Op::Data, ty, width, 0, site));
@@ -133,7 +133,7 @@ pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: impl In
 /// Records a type and a width without a value.
 #[track_caller]
 pub(crate) fn placeholder(ty: Type, width: impl Into<Size>) -> Var {
-    Var::new(leaf(Op::Placeholder, ty, Extent::of(width), 0, Location::caller()))
+    Var::new(leaf(Op::Placeholder, ty, Extent::of(width), 0, Site::here()))
 }
 
 /// Records the index of each lane, `u32`.
@@ -144,18 +144,18 @@ pub(crate) fn lane_index(width: impl Into<Size>) -> Var {
         // Values of width 1 are the same in every lane of a wider kernel, which the index is not.
         return literal(Type::U32, 0, 1);
     }
-    leaf(Op::LaneIndex, Type::U32, Extent::of(width), 0, Location::caller()).number()
+    leaf(Op::LaneIndex, Type::U32, Extent::of(width), 0, Site::here()).number()
 }
 
 /// Value-numbers a node with up to three operands.
 #[inline]
 #[track_caller]
 fn node(op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
-    node_at(Location::caller(), op, ty, width, operands)
+    node_at(Site::here(), op, ty, width, operands)
 }
 
 #[inline(always)]
-fn node_at(site: &'static Location<'static>, op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
+fn node_at(site: Site, op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
     let region = region::of_operands_at(operands, site);
     Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site }.number()
 }
@@ -247,12 +247,12 @@ pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var) -> Var {
 #[inline]
 #[track_caller]
 pub(crate) fn select(mask: &Var, a: &Var, b: &Var) -> Var {
-    select_at(Location::caller(), mask, a, b)
+    select_at(Site::here(), mask, a, b)
 }
 
 /// Like [`select`], for a line of the user's program that is not our caller.
 #[track_caller]
-pub(crate) fn select_at(site: &'static Location<'static>, mask: &Var, a: &Var, b: &Var) -> Var {
+pub(crate) fn select_at(site: Site, mask: &Var, a: &Var, b: &Var) -> Var {
     debug_assert_eq!(a.ty(), b.ty());
     let operands = [Some(mask), Some(a), Some(b)];
     let width = common_width(operands);
@@ -310,18 +310,8 @@ pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: 
     let width = common_width([Some(index), mask, None]);
     let operands = [Some(source), Some(index), mask];
     let region = region::of_operands([Some(index), mask, None]).max(pinned);
-    Draft {
-        op: Op::Gather,
-        ty: source.ty(),
-        width,
-        region,
-        flags,
-        operands,
-        position: 0,
-        word: 0,
-        site: Location::caller(),
-    }
-    .number()
+    Draft { op: Op::Gather, ty: source.ty(), width, region, flags, operands, position: 0, word: 0, site: Site::here() }
+        .number()
 }
 
 /// Records the combination of all lanes into one value.
@@ -336,6 +326,6 @@ pub(crate) fn block_reduce_node(op: ReduceOp, a: &Var, block: Size) -> Var {
     let operands = [Some(a), None, None];
     let width = Extent::of(a.width().div_ceil(block));
     let region = region::of_operands(operands);
-    let (site, position) = (Location::caller(), Extent::of(block).into_position());
+    let (site, position) = (Site::here(), Extent::of(block).into_position());
     Draft { op: Op::Reduce(op), ty: a.ty(), width, region, flags: 0, operands, position, word: 0, site }.number()
 }

@@ -1,7 +1,6 @@
 //! Recording a reduction.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::{REDUCE_CHUNK, REDUCE_ROW, ReduceOp, Type, UnaryOp, scalar};
 
 use super::{record, region};
@@ -129,7 +128,7 @@ pub(super) fn refuse_inside_of_loops(a: &Var) {
     if a.region() == RegionId::NONE {
         return;
     }
-    let site = Location::caller();
+    let site = Site::here();
     region::check(a, site);
     let mut misuse =
         Misuse::new("the state of a traced loop cannot be reduced over its lanes", site).value("the value", a);

@@ -7,11 +7,12 @@
 //! Branches provide a mask for effects that must not happen on lanes that take the other side.
 
 use std::cell::{Cell, RefCell};
-use std::panic::Location;
 use std::ptr::NonNull;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+
+use jit_runtime::Site;
 
 use super::report::Report;
 use super::{record, scatter};
@@ -49,7 +50,7 @@ struct Frame {
     params: Vec<[Var; 2]>,
     /// For a loop, the number of its states, including those of reports.
     states: usize,
-    site: &'static Location<'static>,
+    site: Site,
 }
 
 /// Identifies a frame of the stack.
@@ -88,21 +89,21 @@ fn take_id(stack: &Stack) -> RegionId {
 }
 
 /// Opens a loop with a number of states.
-pub(crate) fn open_loop(states: usize, site: &'static Location<'static>) -> Mark {
+pub(crate) fn open_loop(states: usize, site: Site) -> Mark {
     open(Open::Condition, states, site)
 }
 
 /// Opens the side of a branch on which a mask holds.
-pub(crate) fn open_side(mask: Var, site: &'static Location<'static>) -> Mark {
+pub(crate) fn open_side(mask: Var, site: Site) -> Mark {
     open(Open::Side(mask), 0, site)
 }
 
 /// Opens code that runs for all lanes and concerns those on which a mask holds.
-pub(crate) fn open_evaluated(mask: Var, site: &'static Location<'static>) -> Mark {
+pub(crate) fn open_evaluated(mask: Var, site: Site) -> Mark {
     open(Open::Evaluated(mask), 0, site)
 }
 
-fn open(open: Open, states: usize, site: &'static Location<'static>) -> Mark {
+fn open(open: Open, states: usize, site: Site) -> Mark {
     STACK.with(|stack| {
         let id = take_id(stack);
         let mut frames = stack.frames.borrow_mut();
@@ -444,7 +445,7 @@ pub(crate) fn is_recording() -> bool {
 }
 
 /// Returns the line of the innermost loop or branch that is being recorded on this thread.
-pub(crate) fn recording_site() -> Option<&'static Location<'static>> {
+pub(crate) fn recording_site() -> Option<Site> {
     let site = STACK.try_with(|stack| {
         let frames = stack.frames.borrow();
         frames.iter().rev().find(|frame| !matches!(frame.open, Open::Evaluated(_))).map(|frame| frame.site)
@@ -453,7 +454,7 @@ pub(crate) fn recording_site() -> Option<&'static Location<'static>> {
 }
 
 /// Returns the line of the outermost region that is recorded on this thread.
-pub(crate) fn outermost_site() -> Option<&'static Location<'static>> {
+pub(crate) fn outermost_site() -> Option<Site> {
     STACK.with(|stack| stack.frames.borrow().iter().find(|frame| frame.is_recorded()).map(|frame| frame.site))
 }
 
@@ -520,12 +521,12 @@ pub(crate) fn is_usable(region: RegionId) -> bool {
 #[inline]
 #[track_caller]
 pub(crate) fn of_operands(operands: [Option<&Var>; 3]) -> RegionId {
-    of_operands_at(operands, Location::caller())
+    of_operands_at(operands, Site::here())
 }
 
 /// Like [`of_operands`], for a line of the user's program that is not our caller.
 #[inline]
-pub(crate) fn of_operands_at(operands: [Option<&Var>; 3], site: &Location<'_>) -> RegionId {
+pub(crate) fn of_operands_at(operands: [Option<&Var>; 3], site: Site) -> RegionId {
     let [a, b, c] = operands.map(|operand| operand.map_or(RegionId::NONE, Var::region));
     let region = a.max(b).max(c);
     if region != RegionId::NONE {
@@ -534,13 +535,13 @@ pub(crate) fn of_operands_at(operands: [Option<&Var>; 3], site: &Location<'_>) -
     region
 }
 
-fn check_operand(var: &Var, site: &Location<'_>) {
+fn check_operand(var: &Var, site: Site) {
     check(var, site);
 }
 
 /// Panics if a value belongs to a region that is closed, or open on another thread.
 #[track_caller]
-pub(crate) fn check(var: &Var, site: &Location<'_>) {
+pub(crate) fn check(var: &Var, site: Site) {
     if var.region() == RegionId::WRITING {
         refuse_reading(var, site);
     }
@@ -555,7 +556,7 @@ pub(crate) fn check(var: &Var, site: &Location<'_>) {
 }
 
 #[cold]
-pub(crate) fn refuse_reading(var: &Var, site: &Location<'_>) -> ! {
+pub(crate) fn refuse_reading(var: &Var, site: Site) -> ! {
     Misuse::new("an array is used in the traced `if` or `while` that writes to it", site)
         .value("the array, as it was written,", var)
         .hint(
@@ -566,7 +567,7 @@ pub(crate) fn refuse_reading(var: &Var, site: &Location<'_>) -> ! {
 }
 
 /// Returns the line of a region's loop, if it is open on this thread.
-pub(crate) fn site_of(region: RegionId) -> Option<&'static Location<'static>> {
+pub(crate) fn site_of(region: RegionId) -> Option<Site> {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
         frames.iter().find(|frame| frame.is_loop() && frame.id == region).map(|frame| frame.site)

@@ -8,13 +8,12 @@
 //! If a region is aborted, so are its reports.
 
 use std::cell::RefCell;
-use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::ir::{AtomicOp, BinaryOp, CompareOp, ReduceOp, Type};
 use jit_runtime::memory::Buffer;
 use jit_runtime::report::{Assertion, Lines, Template};
-use jit_runtime::{Error, config};
+use jit_runtime::{Error, Site, config};
 use smallvec::{SmallVec, smallvec};
 
 use super::scatter::{self, Request};
@@ -64,7 +63,7 @@ struct Level {
 pub struct Content {
     pub(crate) template: Template,
     pub(crate) values: Vec<Var>,
-    pub(crate) site: &'static Location<'static>,
+    pub(crate) site: Site,
 }
 
 /// The reports and values that wait for the next evaluation of this thread.

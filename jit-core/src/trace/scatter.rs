@@ -10,9 +10,9 @@
 //! its node is marked [`RegionId::WRITING`]. In a loop whose body writes to an array, the array is a state in memory,
 //! see [`super::loops`].
 
-use std::panic::Location;
 use std::sync::Arc;
 
+use jit_runtime::Site;
 use jit_runtime::config;
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
 use jit_runtime::report::Assertion;
@@ -90,7 +90,7 @@ fn zero(request: &Request<'_>, ty: Type) -> Var {
 /// Records a scatter, unless it has no effect.
 #[track_caller]
 fn record_scatter(target: &mut Var, request: &Request<'_>, is_disjoint: bool) -> Option<Var> {
-    let site = Location::caller();
+    let site = Site::here();
     let Request { how, index, value, mask, .. } = *request;
     check_operation(target, how, site);
     let lanes = lanes(request, mask);
@@ -129,7 +129,7 @@ pub(crate) fn report(
     request: &Request<'_>,
     is_disjoint: bool,
     part: Option<&(Arc<Assertion>, Part)>,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Var {
     let ty = target.ty();
     let node = append(target, request, reaching(request.mask), is_disjoint, OldValue::Of(part.cloned()), site);
@@ -153,7 +153,7 @@ fn append(
     mask: Option<Var>,
     is_disjoint: bool,
     telling: OldValue,
-    site: &'static Location<'static>,
+    site: Site,
 ) -> Var {
     let (is_report, part) = match telling {
         OldValue::Unused => (false, None),
@@ -204,13 +204,7 @@ fn value_after(scatter: &Var, ty: Type, position: usize) -> Var {
 }
 
 /// Returns the array in memory after a scatter or loop.
-pub(crate) fn array_after(
-    control: &Var,
-    ty: Type,
-    width: Extent,
-    position: usize,
-    site: &'static Location<'static>,
-) -> Var {
+pub(crate) fn array_after(control: &Var, ty: Type, width: Extent, position: usize, site: Site) -> Var {
     let region = if region::is_recording() { RegionId::WRITING } else { RegionId::NONE };
     let op = if control.op() == Op::Loop { Op::LoopResult } else { Op::ScatterResult };
     let array = register(result(op, control, ty, width, position, region, site), control);
@@ -344,7 +338,7 @@ fn changes_nothing(target: &Var, how: How, value: &Var) -> bool {
     }
 }
 
-fn check_operation(target: &Var, how: How, site: &'static Location<'static>) {
+fn check_operation(target: &Var, how: How, site: Site) {
     let (How::Reduce(op) | How::Atomic(AtomicOp::Reduce(op))) = how else { return };
     if !scalar::is_supported_reduce(op, target.ty()) {
         Misuse::new(format!("`{}` does not exist for {}", op.name(), target.ty()), site)
@@ -354,7 +348,7 @@ fn check_operation(target: &Var, how: How, site: &'static Location<'static>) {
     }
 }
 
-fn check_target(target: &Var, site: &'static Location<'static>) {
+fn check_target(target: &Var, site: Site) {
     if region::is_in_condition() {
         Misuse::new("the condition of a traced loop cannot write to an array", site)
             .value("the array", target)
@@ -371,7 +365,7 @@ fn check_target(target: &Var, site: &'static Location<'static>) {
 
 /// Lanes are in different iterations, so the array that they write to must be the same for all of them: a state of the
 /// loop.
-fn check_state(target: &Var, body: RegionId, site: &'static Location<'static>) {
+fn check_state(target: &Var, body: RegionId, site: Site) {
     let origin = origin(target);
     if origin.op() == Op::Param && origin.region() == body {
         return;

@@ -6,8 +6,8 @@
 //! default.
 
 use std::marker::PhantomData;
-use std::panic::Location;
 
+use jit_runtime::Site;
 use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
@@ -46,7 +46,7 @@ pub struct SwitchRecorder {
     /// The arrays that targets have written, until the call is complete.
     written: Vec<Weak>,
     work_before: u32,
-    site: &'static Location<'static>,
+    site: Site,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
 }
@@ -70,13 +70,7 @@ impl SwitchRecorder {
     ///
     /// When the index depends on a region that is closed.
     #[must_use]
-    pub fn begin(
-        index: &Var,
-        targets: Vec<u32>,
-        width: Size,
-        arguments: &[Var],
-        site: &'static Location<'static>,
-    ) -> Self {
+    pub fn begin(index: &Var, targets: Vec<u32>, width: Size, arguments: &[Var], site: Site) -> Self {
         region::check(index, site);
         debug_assert!(targets.is_sorted() && index.ty() == Type::U32);
         let sides = Vec::with_capacity(targets.len());

@@ -1,7 +1,8 @@
 //! Tests of recording, without any evaluation.
 
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 use super::record::{self, binary, compare, literal, placeholder, select, unary};
@@ -20,8 +21,8 @@ fn integer(bits: u64) -> Var {
     literal(Type::U32, bits, 1)
 }
 
-fn here() -> &'static Location<'static> {
-    Location::caller()
+fn here() -> Site {
+    Site::here()
 }
 
 fn message(f: impl FnOnce()) -> String {

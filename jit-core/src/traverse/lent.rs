@@ -5,8 +5,8 @@
 //! before. All writes to the arrays of a value go through this module.
 
 use std::any::type_name;
-use std::panic::Location;
 
+use jit_runtime::Site;
 use jit_runtime::ir::Type;
 
 use super::{Traverse, VisitorMut};
@@ -108,28 +108,28 @@ pub(crate) fn replace<X: Traverse + ?Sized>(tree: &mut X, mut arrays: impl Exact
         lent += 1;
     }));
     if let Some((position, array)) = wrong {
-        refuse_kind(tree, position, &array, Location::caller());
+        refuse_kind(tree, position, &array, Site::here());
     }
-    check_number(type_name::<X>(), shown, lent, Location::caller());
+    check_number(type_name::<X>(), shown, lent, Site::here());
 }
 
 /// Rejects a value that does not lend some of the arrays it has shown.
 #[inline]
-pub(crate) fn check_number(name: &str, shown: usize, lent: usize, site: &Location<'_>) {
+pub(crate) fn check_number(name: &str, shown: usize, lent: usize, site: Site) {
     if shown != lent {
         refuse_number(name, shown, lent, site);
     }
 }
 
 #[cold]
-fn refuse_number(name: &str, shown: usize, lent: usize, site: &Location<'_>) -> ! {
+fn refuse_number(name: &str, shown: usize, lent: usize, site: Site) -> ! {
     Misuse::new(format!("`{name}` shows {shown} arrays by `traverse`, and lends {lent} by `traverse_mut`"), site)
         .hint(SAME_ARRAYS)
         .panic()
 }
 
 #[cold]
-fn refuse_kind<X: Traverse + ?Sized>(tree: &mut X, position: usize, array: &Var, site: &Location<'_>) -> ! {
+fn refuse_kind<X: Traverse + ?Sized>(tree: &mut X, position: usize, array: &Var, site: Site) -> ! {
     let (mut leaves, mut found) = (0.., None);
     tree.traverse_mut(&mut VisitorMut::with_paths(&mut |path, var| {
         if leaves.next() == Some(position) {

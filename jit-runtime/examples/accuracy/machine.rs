@@ -158,5 +158,5 @@ fn number(builder: &mut Builder, like: Value, value: f64) -> Value {
 
 fn launch_on_cpu(kernel: Kernel, width: usize, arguments: Vec<Argument>) -> Result<(), Error> {
     let device = Device::Cpu;
-    launch(Launch { device, kernel, width, reduce_block: None, arguments, label: "accuracy", site: None })
+    launch(Launch { device, kernel, width, reduce_block: None, arguments, label: "accuracy".into(), site: None })
 }

@@ -1,6 +1,5 @@
 //! Compiles a kernel after a cache miss: kernel → passes → backend → code.
 
-use std::panic::Location;
 use std::time::Instant;
 
 use super::entry::{Entry, Origin};
@@ -11,6 +10,7 @@ use crate::float_mode::Standard;
 use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
 use crate::{Error, ErrorKind, stats};
+use crate::{Label, Site};
 
 /// Compiles a kernel as the scheduler built it.
 pub(super) fn compile(
@@ -18,8 +18,8 @@ pub(super) fn compile(
     device: Device,
     kernel: Kernel,
     options: CodeOptions,
-    label: &'static str,
-    site: Option<&'static Location<'static>>,
+    label: Label,
+    site: Option<Site>,
 ) -> Result<Entry, Error> {
     let _mode = Standard::enter();
     let started = Instant::now();
@@ -51,7 +51,7 @@ pub(super) fn optimised(kernel: &Kernel) -> Kernel {
 }
 
 /// A kernel that is not well-formed is a bug in the code that built it.
-fn verify(kernel: &Kernel, label: &str) -> Result<(), Error> {
+fn verify(kernel: &Kernel, label: Label) -> Result<(), Error> {
     ir::verify(kernel).map_err(|error| {
         Error::new(ErrorKind::Internal, format!("the kernel `{label}` is not well-formed")).caused_by(error)
     })

@@ -1,6 +1,5 @@
 //! A cached kernel: its key, its code, and the facts that launches need.
 
-use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use crate::backend::{CodeOptions, Effort, Executable};
 use crate::config::Device;
 use crate::ir::{Access, Kernel, Op, Param};
 use crate::stats::{Facts, ParamFacts};
+use crate::{Label, Site};
 
 /// A kernel with its code.
 pub(crate) struct Entry {
@@ -37,8 +37,8 @@ pub(super) struct Origin {
     pub(super) hash: u64,
     pub(super) device: Device,
     pub(super) options: CodeOptions,
-    pub(super) label: &'static str,
-    pub(super) site: Option<&'static Location<'static>>,
+    pub(super) label: Label,
+    pub(super) site: Option<Site>,
     pub(super) compile_time: Duration,
     /// The number of operations after the passes, with functions expanded.
     pub(super) compiled_ops: usize,
@@ -128,7 +128,7 @@ impl Entry {
     pub(crate) fn for_test(kernel: Kernel, executable: Box<dyn Executable>) -> Entry {
         let (device, options) = (Device::Interpreter, CodeOptions::default());
         let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
-        let origin = Origin { hash: 0, device, options, label: "test", site: None, compile_time, compiled_ops };
+        let origin = Origin { hash: 0, device, options, label: "test".into(), site: None, compile_time, compiled_ops };
         Entry::new(kernel, executable, &origin)
     }
 

@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn entry() -> Arc<Entry> {
-        let origin = Origin { label: "parabola", site: None, literals: &[] };
+        let origin = Origin { label: "parabola".into(), site: None, literals: &[] };
         find_or_compile(Device::Cpu, parabola(), CodeOptions::default(), origin).unwrap().entry
     }
 

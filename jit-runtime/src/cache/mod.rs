@@ -26,7 +26,6 @@ mod hot;
 mod literals;
 mod store;
 
-use std::panic::Location;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -39,6 +38,7 @@ use crate::fork::Held;
 use crate::ir::{self, Kernel, Value};
 use crate::log::{self, Level};
 use crate::{Error, stats};
+use crate::{Label, Site};
 
 pub(crate) use entry::Entry;
 use literals::{Literal, Promoted, Skeletons};
@@ -62,15 +62,15 @@ pub(crate) fn reset() {
 }
 
 /// The lines of the user's program that define some values of a kernel.
-pub(crate) type Sites<'a> = &'a [(Value, &'static Location<'static>)];
+pub(crate) type Sites<'a> = &'a [(Value, Site)];
 
 /// Who wants a kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
     /// The name of the kernel.
-    pub(crate) label: &'static str,
+    pub(crate) label: Label,
     /// The line of the user's program that caused the launch.
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) site: Option<Site>,
     /// The lines of its literals, as far as they are known.
     pub(crate) literals: Sites<'a>,
 }
@@ -150,7 +150,7 @@ pub struct CacheStats {
 #[non_exhaustive]
 pub struct CacheEntry {
     /// The label of the launch that caused the compilation.
-    pub label: &'static str,
+    pub label: Label,
     /// Hash of kernel, device and options; the same in every run of this build.
     pub hash: u64,
     /// Where it runs.

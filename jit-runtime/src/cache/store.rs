@@ -293,7 +293,7 @@ mod tests {
     fn entry(hash: u64, kernel: Kernel, options: CodeOptions) -> Entry {
         let device = Device::Interpreter;
         let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
-        let origin = Origin { hash, device, options, label: "test", site: None, compile_time, compiled_ops };
+        let origin = Origin { hash, device, options, label: "test".into(), site: None, compile_time, compiled_ops };
         Entry::new(kernel, Box::new(Nothing), &origin)
     }
 

@@ -4,19 +4,18 @@
 //! them on the next ones. Tiles are shared with idle threads, so no thread waits for another one between two launches.
 
 use std::ops::Range;
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 
 use super::{inline, pool, run, team};
-use crate::Error;
 use crate::backend::{RawArgument, Scatters};
 use crate::cache::Entry;
 use crate::cache::cost::{Division, Estimate};
 use crate::cancel::{Poll, Token};
 use crate::stats::{self, Planned};
+use crate::{Error, Label, Site};
 
 pub(crate) use super::work::Access;
 
@@ -29,8 +28,8 @@ pub(crate) struct Member {
     pub(crate) arguments: Range<usize>,
     /// Launches that may be run together in tiles have the same number; none if it is run as a whole.
     pub(crate) tile: Option<u32>,
-    pub(crate) label: &'static str,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) label: Label,
+    pub(crate) site: Option<Site>,
 }
 
 /// The positions of the launches to run, and what statistics count for them.

@@ -4,12 +4,11 @@
 //! The kernel itself compares the indices, masks the lanes whose index is out of range, and notes the lowest of these
 //! lanes for each access. So checks need no support from a backend, and memory outside a buffer is never touched.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use crate::ir::Type;
 use crate::report::Assertion;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Label, Site};
 
 /// The places where a kernel notes errors.
 #[derive(Clone, Default, Debug)]
@@ -46,7 +45,7 @@ pub enum AccessKind {
     /// Elements of a per-lane local memory, for writing.
     LocalWrite,
     /// Call targets: "function", "instance".
-    Call(&'static str),
+    Call(Label),
     /// Nothing: the number of loop iterations that a lane has begun, out of the number that it may make.
     Iterations,
 }
@@ -63,7 +62,7 @@ pub struct CheckedAccess {
     /// Whether the index has a signed type.
     pub is_signed: bool,
     /// The line of the user's program.
-    pub site: &'static Location<'static>,
+    pub site: Site,
 }
 
 impl CheckedAccess {

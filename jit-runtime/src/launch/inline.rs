@@ -4,14 +4,14 @@
 //! cannot be set, because a launch before this one is not done, or has failed to write a buffer that this one
 //! overwrites, the launch is queued like any other.
 
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::work::Access;
-use crate::Error;
 use crate::float_mode::Standard;
 use crate::memory::failure::Failure;
+use crate::{Error, Label, Site};
 
 /// Runs a small launch if no other launch conflicts. Returns the nanoseconds that it took.
 ///
@@ -21,8 +21,8 @@ use crate::memory::failure::Failure;
 pub(super) unsafe fn try_run<'a>(
     accesses: impl Iterator<Item = Access<'a>> + Clone,
     run: impl FnOnce() -> Result<(), Error>,
-    label: &str,
-    site: Option<&'static Location<'static>>,
+    label: Label,
+    site: Option<Site>,
 ) -> Option<Result<u64, Error>> {
     let marks = Marks::take(accesses)?;
     let _mode = Standard::enter();

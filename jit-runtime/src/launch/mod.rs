@@ -24,7 +24,7 @@
 //! let (x, y) = (Buffer::from_bytes(&[1, 2, 3])?, Buffer::alloc(3)?);
 //! let arguments = vec![Argument::Buffer(x, 3), Argument::Buffer(y.clone(), 3)];
 //! let (device, kernel) = (Device::Cpu, builder.finish());
-//! launch(Launch { device, kernel, width: 3, reduce_block: None, arguments, label: "double", site: None })?;
+//! launch(Launch { device, kernel, width: 3, reduce_block: None, arguments, label: "double".into(), site: None })?;
 //! let mut result = [0; 3];
 //! y.read(0, &mut result)?;
 //! assert_eq!(result, [2, 4, 6]);
@@ -46,11 +46,9 @@
 //! | launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::Error;
 use crate::backend::{CodeOptions, Effort, RawArgument};
 use crate::cache::{self, Entry, Found, Origin};
 use crate::cancel::{self, Token};
@@ -59,6 +57,7 @@ use crate::ir::{Kernel, Op, Param, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
+use crate::{Error, Label, Site};
 
 pub(crate) mod batch;
 mod blocks;
@@ -133,16 +132,16 @@ pub struct Launch {
     /// One for each parameter of the kernel.
     pub arguments: Vec<Argument>,
     /// The name of the kernel in statistics and errors.
-    pub label: &'static str,
+    pub label: Label,
     /// The line of the user's program that caused the launch.
-    pub site: Option<&'static Location<'static>>,
+    pub site: Option<Site>,
 }
 
 /// What the scheduler knows about a kernel besides its code.
 #[derive(Clone, Debug, Default)]
 pub struct Notes<'a> {
     /// The lines of the user's program that literals of the kernel come from; reports about them name the line.
-    pub literals: &'a [(Value, &'static Location<'static>)],
+    pub literals: &'a [(Value, Site)],
     /// How the kernel reports indices out of range and failed assertions; none if it checks nothing.
     pub checks: Option<Checks>,
     /// Scalar parameters that the code is specialised to: their values in this launch become constants.
@@ -155,8 +154,8 @@ pub(crate) struct Ready {
     pub(crate) width: usize,
     pub(crate) reduce_block: Option<usize>,
     pub(crate) arguments: Vec<Argument>,
-    pub(crate) label: &'static str,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) label: Label,
+    pub(crate) site: Option<Site>,
     pub(crate) is_hit: bool,
     pub(crate) checks: Option<Checks>,
 }

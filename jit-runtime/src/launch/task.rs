@@ -1,7 +1,7 @@
 //! Queued launches: the blocks that threads claim, and the launches that wait for them.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -11,12 +11,12 @@ use smallvec::SmallVec;
 use super::blocks::Blocks;
 use super::pool;
 use super::work::{Accessed, Work};
-use crate::Error;
 use crate::cancel::Token;
 use crate::float_mode::Standard;
 use crate::memory::failure::Failure;
 use crate::memory::order::{self, Pending, Registration};
 use crate::stats::{self, now_ns};
+use crate::{Error, Label, Site};
 
 /// A launch that is to be queued.
 pub(super) struct Queued {
@@ -28,8 +28,8 @@ pub(super) struct Queued {
     pub(super) time: Arc<AtomicU64>,
     /// Determines whether it is cancelled.
     pub(super) token: Token,
-    pub(super) label: &'static str,
-    pub(super) site: Option<&'static Location<'static>>,
+    pub(super) label: Label,
+    pub(super) site: Option<Site>,
 }
 
 /// A launch whose work is distributed in blocks.
@@ -56,8 +56,8 @@ pub(crate) struct Task {
     /// Receives the time that it took, for statistics.
     time: Arc<AtomicU64>,
     token: Token,
-    label: &'static str,
-    site: Option<&'static Location<'static>>,
+    label: Label,
+    site: Option<Site>,
 }
 
 /// Work that begins when all blocks have run, in parts that threads claim.

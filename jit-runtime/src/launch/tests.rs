@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::ErrorKind;
+use crate::Site;
 use crate::backend::{Executable, RawArgument, interpreter};
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Input, Options};
@@ -22,7 +23,7 @@ fn run(kernel: Kernel, width: usize, arguments: Vec<Argument>) -> Result<(), Err
         width,
         reduce_block: None,
         arguments,
-        label: "test",
+        label: "test".into(),
         site: None,
     })
 }
@@ -102,7 +103,7 @@ fn run_closure(
         width,
         reduce_block: None,
         arguments,
-        label: "closure",
+        label: "closure".into(),
         site: None,
         is_hit: false,
         checks: None,
@@ -339,11 +340,11 @@ fn a_launch_keeps_its_arguments_alive() {
 fn launches_are_remembered_with_their_times() {
     let c = buffer(&vec![0; WIDE]);
     let input = buffer(&vec![1; WIDE]);
-    let label = "remembered";
+    let label = "remembered".into();
     for (width, factor) in [(NARROW, 1), (WIDE, 2)] {
         let arguments = vec![argument(&input), argument(&input), argument(&c), Argument::Scalar(factor)];
         let (device, kernel) = (Device::Interpreter, multiply_add());
-        launch(Launch { device, kernel, width, reduce_block: None, arguments, label, site: Some(Location::caller()) })
+        launch(Launch { device, kernel, width, reduce_block: None, arguments, label, site: Some(Site::here()) })
             .unwrap();
     }
     c.wait().unwrap();
@@ -418,7 +419,7 @@ fn launch_case(case: &Case, device: Device) -> Vec<Vec<u8>> {
         width,
         reduce_block: None,
         arguments: arguments.clone(),
-        label: "random",
+        label: "random".into(),
         site: None,
     })
     .unwrap();
@@ -464,7 +465,7 @@ fn launch_plain(device: Device, kernel: Kernel) -> Result<Vec<u32>, Error> {
     let x: Vec<u32> = (0..16).collect();
     let (x, y) = (Buffer::from_bytes(bytemuck::cast_slice(&x))?, Buffer::alloc(64)?);
     let arguments = vec![Argument::Buffer(x, 16), Argument::Buffer(Arc::clone(&y), 16)];
-    let (width, reduce_block, label, site) = (16, None, "plain", None);
+    let (width, reduce_block, label, site) = (16, None, "plain".into(), None);
     launch(Launch { device, kernel, width, reduce_block, arguments, label, site })?;
     let mut values = vec![0; 16];
     y.read(0, bytemuck::cast_slice_mut(&mut values))?;
@@ -519,7 +520,7 @@ fn damaged_kernel_files_are_refused_or_run() {
 
 #[test]
 fn checks_look_at_nothing_but_their_arguments() {
-    let site = std::panic::Location::caller();
+    let site = Site::here();
     let access = CheckedAccess { kind: AccessKind::Gather, ty: Type::U32, width: 4, is_signed: false, site };
     for (report, accesses) in [(0, 1), (1, 1), (7, 1), (usize::MAX, 1), (2, 5)] {
         let mut builder = Builder::new();
@@ -533,7 +534,7 @@ fn checks_look_at_nothing_but_their_arguments() {
         let buffers = [Buffer::alloc(16), Buffer::alloc(16), Buffer::from_bytes(&[u8::MAX; 32])].map(Result::unwrap);
         let arguments = buffers.into_iter().map(|buffer| Argument::Buffer(buffer, 4)).collect();
         let checks = Some(Checks { report, accesses: vec![access; accesses], ..Checks::default() });
-        let (device, kernel, label) = (Device::Interpreter, builder.finish(), "checked");
+        let (device, kernel, label) = (Device::Interpreter, builder.finish(), "checked".into());
         let launch = Launch { device, kernel, width: 4, reduce_block: None, arguments, label, site: None };
         let outcome = launch_with_notes(launch, Notes { checks, ..Notes::default() });
         let error = outcome.expect_err("the report is no buffer of so many notes");

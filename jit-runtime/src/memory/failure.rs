@@ -5,11 +5,10 @@
 
 use std::any::Any;
 use std::error::Error as _;
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Label, Site};
 
 /// Why a launch has no result.
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub(crate) struct Failure {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
-    site: Option<&'static Location<'static>>,
+    site: Option<Site>,
     reported: AtomicBool,
 }
 
@@ -25,8 +24,8 @@ impl Failure {
     /// The failure for the outcome of a piece of work: a panic in the code of a launch, or an error around it.
     pub(crate) fn of(
         outcome: std::thread::Result<Result<(), Error>>,
-        label: &str,
-        site: Option<&'static Location<'static>>,
+        label: Label,
+        site: Option<Site>,
     ) -> Option<Arc<Failure>> {
         // Code that runs out of memory unwinds with the error.
         let outcome = match outcome {
@@ -54,29 +53,18 @@ impl Failure {
     }
 
     /// The failure of a launch that was not done when the process was forked.
-    pub(crate) fn of_fork(label: Option<&str>, site: Option<&'static Location<'static>>) -> Arc<Failure> {
+    pub(crate) fn of_fork(label: Option<Label>, site: Option<Site>) -> Arc<Failure> {
         let what = label.map_or_else(|| "a launch".to_owned(), |label| format!("the launch of `{label}`"));
         let message = format!("{what} failed: the process was forked before it was done");
         let hint = "call `jit::sync()` before a fork, or compute the array anew".to_owned();
         Self::with_message(ErrorKind::Launch, &message, site, Some(hint))
     }
 
-    fn new(
-        kind: ErrorKind,
-        what: &str,
-        label: &str,
-        site: Option<&'static Location<'static>>,
-        hint: Option<String>,
-    ) -> Arc<Failure> {
+    fn new(kind: ErrorKind, what: &str, label: Label, site: Option<Site>, hint: Option<String>) -> Arc<Failure> {
         Self::with_message(kind, &format!("the launch of `{label}` failed: {what}"), site, hint)
     }
 
-    fn with_message(
-        kind: ErrorKind,
-        message: &str,
-        site: Option<&'static Location<'static>>,
-        hint: Option<String>,
-    ) -> Arc<Failure> {
+    fn with_message(kind: ErrorKind, message: &str, site: Option<Site>, hint: Option<String>) -> Arc<Failure> {
         Arc::new(Failure { kind, message: message.to_owned(), site, hint, reported: AtomicBool::new(false) })
     }
 

@@ -5,13 +5,12 @@
 //! the storage of other slots. Their element counts are recomputed on every replay, as with
 //! [`CountStep`](super::CountStep).
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::memory::Buffer;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Site};
 
 use super::replay::{GuardFailure, ReplayInputs, Replayed, State};
 use super::{Bind, Recorder, Recording, Scalar, SizeId, SlotId, Step, Type, Unknown, bound};
@@ -63,7 +62,7 @@ pub(crate) struct HostStep {
     pub(crate) outputs: SmallVec<[SlotId; 2]>,
     /// The number of sizes that it determines besides those of its outputs.
     sizes: usize,
-    pub(crate) site: &'static Location<'static>,
+    pub(crate) site: Site,
 }
 
 impl HostStep {
@@ -86,7 +85,7 @@ impl Recorder {
         reads: &[HostSource],
         outputs: &[(Type, Arc<Buffer>, SizeId)],
         sizes: usize,
-        site: &'static Location<'static>,
+        site: Site,
     ) -> Result<(), Unknown> {
         let bind = |(position, source): (usize, &HostSource)| match source {
             HostSource::Memory(buffer) => self.slot(buffer).map(Bind::Slot).ok_or(Unknown(position)),
@@ -175,9 +174,9 @@ mod tests {
         let number = recorder.scalar();
         let reads = [HostSource::Memory(input), HostSource::Scalar(Scalar::Input(number))];
         let made = [(Type::U8, Arc::clone(&output), found)];
-        assert!(recorder.host(Arc::new(odd), &reads, &made, 1, Location::caller()).is_ok());
+        assert!(recorder.host(Arc::new(odd), &reads, &made, 1, Site::here()).is_ok());
         let stranger = [HostSource::Memory(Buffer::from_bytes(&[1]).expect("there is memory"))];
-        assert_eq!(recorder.host(Arc::new(odd), &stranger, &[], 0, Location::caller()), Err(Unknown(0)));
+        assert_eq!(recorder.host(Arc::new(odd), &stranger, &[], 0, Site::here()), Err(Unknown(0)));
         let slot = recorder.slot(&output).expect("it was noted");
         recorder.finish(sizes, vec![slot]).expect("it can be replayed")
     }

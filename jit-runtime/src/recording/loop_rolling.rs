@@ -11,10 +11,11 @@
 //! after each iteration the storage of the slot and that of the parameter are swapped.
 
 use std::ops::Range;
-use std::panic::Location;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+
+use crate::Site;
 
 use super::iteration_match::{self, Form, Place};
 use super::{Carried, LoopStep, Origin, RepeatStep, Slot, SlotId, Step, TestStep};
@@ -28,7 +29,7 @@ pub(super) enum Item {
 
 /// A loop that the host ran.
 pub(super) struct Noted {
-    site: &'static Location<'static>,
+    site: Site,
     /// The maximum number of iterations.
     limit: Option<u32>,
     /// The items that compute the first value that is read.
@@ -84,7 +85,7 @@ impl Log {
         }
     }
 
-    pub(super) fn begin_loop(&mut self, limit: Option<u32>, site: &'static Location<'static>) {
+    pub(super) fn begin_loop(&mut self, limit: Option<u32>, site: Site) {
         let (before, iterations) = (Vec::new(), Vec::new());
         self.open.push(Noted { site, limit, before, iterations, end: None, slots: 0..0 });
     }
@@ -224,7 +225,7 @@ pub(super) struct Roller<'a> {
     last_use: Option<&'a [u32]>,
     position: u32,
     /// A loop that could not be rolled and of which iterations were dropped.
-    incomplete: Option<&'static Location<'static>>,
+    incomplete: Option<Site>,
 }
 
 impl<'a> Roller<'a> {

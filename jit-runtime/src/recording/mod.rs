@@ -34,11 +34,11 @@ mod replay;
 mod size;
 mod tiles;
 
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sync::Mutex;
+use crate::{Label, Site};
 use smallvec::SmallVec;
 
 use crate::cache::Entry;
@@ -130,8 +130,8 @@ pub(crate) struct KernelStep {
     pub(crate) lanes: SizeId,
     pub(crate) reduce_block: Option<SizeId>,
     pub(crate) arguments: SmallVec<[Bind; 8]>,
-    pub(crate) label: &'static str,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) label: Label,
+    pub(crate) site: Option<Site>,
     /// The slots if the kernel only copies one slot to another: from, to.
     pub(crate) copy: Option<(SlotId, SlotId)>,
     /// How the kernel reports errors, if it checks anything.
@@ -155,7 +155,7 @@ pub(crate) struct LibraryStep {
     pub(crate) fill: Option<Scalar>,
     pub(crate) inputs: SmallVec<[SlotId; 2]>,
     pub(crate) outputs: SmallVec<[SlotId; 2]>,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) site: Option<Site>,
 }
 
 /// A step that lists and counts the true elements of a mask.
@@ -163,7 +163,7 @@ pub(crate) struct LibraryStep {
 pub(crate) struct CountStep {
     pub(crate) mask: SlotId,
     pub(crate) positions: SlotId,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) site: Option<Site>,
 }
 
 /// A value that the program decided by, as an `#[evaluated]` loop does by whether any lane continues.
@@ -171,7 +171,7 @@ pub(crate) struct CountStep {
 pub(crate) struct TestStep {
     pub(crate) slot: SlotId,
     pub(crate) expected: u64,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) site: Option<Site>,
 }
 
 /// The beginning of steps that are repeated while a value is true.
@@ -184,7 +184,7 @@ pub(crate) struct LoopStep {
     pub(crate) length: u32,
     /// The maximum number of iterations, and how many the program has made before.
     pub(crate) limit: Option<(u32, u32)>,
-    pub(crate) site: &'static Location<'static>,
+    pub(crate) site: Site,
 }
 
 /// A slot that one iteration makes and the next one reads.
@@ -412,9 +412,9 @@ impl Step {
         }
     }
 
-    fn name(&self) -> (&'static str, Option<&'static Location<'static>>) {
+    fn name(&self) -> (&'static str, Option<Site>) {
         match self {
-            Step::Kernel(kernel) => (kernel.label, kernel.site),
+            Step::Kernel(kernel) => (kernel.label.as_str(), kernel.site),
             Step::Library(native) => (native.call.name(), native.site),
             Step::Count(count) => ("compress", count.site),
             Step::Test(test) => ("test", test.site),

@@ -4,10 +4,10 @@
 //! steps write it retains only the header: the memory of an array that is no longer needed is free, and its address
 //! still identifies no other buffer.
 
-use std::panic::Location;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
+use crate::Site;
 use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -35,7 +35,7 @@ pub struct ObservedValue<'a> {
     /// Its bits.
     pub bits: u64,
     /// The line.
-    pub site: &'static Location<'static>,
+    pub site: Site,
 }
 
 /// Notes launches.
@@ -171,7 +171,7 @@ impl Recorder {
         sizes: &[SizeId],
         fill: Option<Scalar>,
         (inputs, outputs): (&[Operand], &[Operand]),
-        site: Option<&'static Location<'static>>,
+        site: Option<Site>,
     ) -> Result<(), Unknown> {
         let slots = |operands: &[Operand], first: usize| -> Result<SmallVec<[SlotId; 2]>, Unknown> {
             let each = operands.iter().enumerate();
@@ -192,7 +192,7 @@ impl Recorder {
         mask: &Arc<Buffer>,
         positions: &Arc<Buffer>,
         len: SizeId,
-        site: Option<&'static Location<'static>>,
+        site: Option<Site>,
     ) -> Result<(), Unknown> {
         let mask = self.slot(mask).ok_or(Unknown(0))?;
         let positions = self.made(positions, Type::U32, len);
@@ -206,7 +206,7 @@ impl Recorder {
 
     /// Records the beginning of a loop whose iterations the program runs one by one, each under the mask of its active
     /// lanes. The program fails if it makes more iterations than the limit.
-    pub fn begin_loop(&mut self, limit: Option<u32>, site: &'static Location<'static>) {
+    pub fn begin_loop(&mut self, limit: Option<u32>, site: Site) {
         self.log.begin_loop(limit, site);
     }
 

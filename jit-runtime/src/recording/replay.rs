@@ -4,7 +4,6 @@
 //! no memory except for the results, which is retained for the next replay. Otherwise each kernel is launched as it was
 //! when it was recorded.
 
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +12,7 @@ use smallvec::SmallVec;
 use crate::launch::native::{self, Operand};
 use crate::launch::{self, Argument, Ready};
 use crate::memory::Buffer;
-use crate::{Error, ErrorKind, cancel, log};
+use crate::{Error, ErrorKind, Site, cancel, log};
 
 use super::bound::{self, Bound, Code};
 use super::chain::Tables;
@@ -60,9 +59,9 @@ pub enum GuardFailure {
     /// An operation on sizes has no result.
     NoSize,
     /// A value differs from the one that this line read.
-    Value(Option<&'static Location<'static>>),
+    Value(Option<Site>),
     /// A host call on this line found a different value.
-    Host(&'static Location<'static>),
+    Host(Site),
 }
 
 impl From<Option<Guard>> for GuardFailure {

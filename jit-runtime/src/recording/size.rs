@@ -4,7 +4,8 @@
 //! [`Guard`]; a recording fits a call if all its guards hold.
 
 use std::fmt;
-use std::panic::Location;
+
+use crate::Site;
 
 /// The position of an expression in the table of its recording. The first one is the constant 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -133,7 +134,7 @@ pub struct Guard {
     /// The other one.
     pub right: SizeId,
     /// The line of the program that decided by it.
-    pub site: &'static Location<'static>,
+    pub site: Site,
 }
 
 /// The sizes of a recording; operands precede their uses.
@@ -270,7 +271,7 @@ mod tests {
         let last = sizes.push(SizeExpr::Binary(SizeOp::Sub, width, one)).expect("room");
         let found = sizes.push(SizeExpr::Count(0)).expect("room");
         let both = sizes.push(SizeExpr::Binary(SizeOp::Add, last, found)).expect("room");
-        let site = Location::caller();
+        let site = Site::here();
         sizes.require(Guard { relation: Relation::Ge, left: width, right: one, site });
         sizes.require(Guard { relation: Relation::Ne, left: found, right: one, site });
         let mut values = Vec::new();

@@ -1,9 +1,7 @@
 //! Assertions that fail on lanes.
 
-use std::panic::Location;
-
 use super::{Template, records};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Site};
 
 /// An assertion that a kernel checks on its lanes.
 ///
@@ -17,7 +15,7 @@ pub struct Assertion {
     /// The text about the lane, after its number.
     pub message: Template,
     /// The line of the user's program.
-    pub site: &'static Location<'static>,
+    pub site: Site,
 }
 
 /// The number of lanes that can successively be the lowest before their values are omitted.

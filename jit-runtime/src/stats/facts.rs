@@ -1,16 +1,16 @@
 //! Facts about a compiled kernel that do not change.
 
-use std::panic::Location;
 use std::time::Duration;
 
 use crate::config::Device;
 use crate::ir::{ReduceOp, Type};
+use crate::{Label, Site};
 
 /// Facts about a cached kernel that do not change; statistics retain them longer than the code.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    pub(crate) label: &'static str,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) label: Label,
+    pub(crate) site: Option<Site>,
     pub(crate) hash: u64,
     pub(crate) device: Device,
     pub(crate) ops: usize,

@@ -4,13 +4,13 @@
 //! about the kernel and are converted to a readable form on request.
 
 use std::collections::VecDeque;
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
+use crate::{Label, Site};
 
 use crate::config::Device;
 
@@ -105,9 +105,9 @@ pub fn reset_stats() {
 #[non_exhaustive]
 pub struct KernelRecord {
     /// The name of the kernel.
-    pub label: &'static str,
+    pub label: Label,
     /// The line of the user's program that caused the launch.
-    pub site: Option<&'static Location<'static>>,
+    pub site: Option<Site>,
     /// Hash of kernel, device and code options, as in [`crate::cache::CacheEntry`]; 0 for library calls.
     pub hash: u64,
     /// Where it ran.
@@ -155,8 +155,8 @@ pub fn set_kernel_history(is_on: bool) {
 /// The record of a launch.
 pub(crate) struct Record {
     pub(crate) facts: Arc<Facts>,
-    pub(crate) label: &'static str,
-    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) label: Label,
+    pub(crate) site: Option<Site>,
     pub(crate) width: usize,
     pub(crate) is_hit: bool,
     pub(crate) time: Time,
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn the_last_launches_are_remembered_whatever_they_were_noted_with() {
         let facts = crate::stats::Facts {
-            label: "",
+            label: "".into(),
             site: None,
             hash: 0,
             device: Device::Cpu,
@@ -343,7 +343,7 @@ mod tests {
         let facts = Arc::new(facts);
         let record = |width| Record {
             facts: Arc::clone(&facts),
-            label: "",
+            label: "".into(),
             site: None,
             width,
             is_hit: true,

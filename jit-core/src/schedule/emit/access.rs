@@ -1,8 +1,8 @@
 //! Accesses to arrays by an index: gathers, scatters, and memory that is written in place.
 
-use std::panic::Location;
 use std::sync::Arc;
 
+use jit_runtime::Site;
 use jit_runtime::ir::{Access, BinaryOp, CompareOp, ParamId, Type, Value};
 use jit_runtime::launch::{AccessKind, Argument, CheckedAccess};
 use jit_runtime::memory::Buffer;
@@ -30,7 +30,7 @@ impl Emitter<'_, '_> {
         array: &Var,
         (at, index): (u32, Value),
         mask: Option<Value>,
-        site: &'static Location<'static>,
+        site: Site,
     ) -> Option<Value> {
         let is_signed = self.entry(at).var.ty().is_signed_integer();
         self.in_range(CheckedAccess { kind, ty: array.ty(), width: array.lanes(), is_signed, site }, index, mask)

@@ -186,8 +186,8 @@ impl Emitter<'_, '_> {
         let (Payload::Switch(payload), Some([index, mask])) = (control.payload, control.checked) else { return };
         let Some(call) = &payload.checked else { return };
         let (ty, width) = (call.index.ty(), call.count);
-        let access =
-            CheckedAccess { kind: AccessKind::Call(call.what), ty, width, is_signed: ty.is_signed_integer(), site };
+        let (kind, is_signed) = (AccessKind::Call(call.what.into()), ty.is_signed_integer());
+        let access = CheckedAccess { kind, ty, width, is_signed, site };
         let [index, mask] = [index, mask].map(|operand| self.value(operand));
         self.in_range(access, index, Some(mask));
     }

@@ -6,14 +6,13 @@
 mod access;
 mod blocks;
 
-use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::Error;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, Value};
 use jit_runtime::launch::{Argument, Checks};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::Scalar;
+use jit_runtime::{Error, Site};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -48,7 +47,7 @@ pub(super) struct Noted {
 }
 
 /// The literals of a kernel, and the lines that made them.
-pub(super) type Literals = SmallVec<[(Value, &'static Location<'static>); 8]>;
+pub(super) type Literals = SmallVec<[(Value, Site); 8]>;
 
 pub(super) struct Emitter<'a, 'e> {
     pub(super) graph: &'a Graph<'e>,

@@ -5,15 +5,14 @@
 //! Neither step branches on an element: its time is that of the memory, whatever the mask.
 
 use std::mem::MaybeUninit;
-use std::panic::Location;
 use std::sync::Arc;
 
 use super::super::fork;
 use super::{Context, Elements, Operand, Step, refuse, stream};
-use crate::Error;
 use crate::config::Device;
 use crate::ir::Type;
 use crate::log;
+use crate::{Error, Site};
 
 /// Elements of a block.
 const BLOCK: usize = 1 << 16;
@@ -28,12 +27,16 @@ const LIST_NS: f64 = 0.1;
 /// # Errors
 ///
 /// As [`launch`](super::launch), or a failure of the launches that should have written the mask.
-pub fn compress(mask: &Operand, device: Device, site: Option<&'static Location<'static>>) -> Result<Operand, Error> {
+pub fn compress(mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
     log::check_environment()?;
     fork::watch();
-    let context = Context { device, name: "compress", site };
+    let context = Context { device, label: "compress".into(), site };
     if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {
-        return Err(refuse(context.name, site, format!("{} elements of type {} are not a mask", mask.len, mask.ty)));
+        return Err(refuse(
+            context.label.as_str(),
+            site,
+            format!("{} elements of type {} are not a mask", mask.len, mask.ty),
+        ));
     }
     let ends = ends(context, mask)?;
     // SAFETY: every element is written before it is read.

@@ -17,7 +17,6 @@
 //! | stores that bypass the cache | `stream` |
 
 use std::mem::size_of;
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -33,7 +32,7 @@ use crate::ir::Type;
 use crate::log;
 use crate::memory::Buffer;
 use crate::stats::{self, Facts, ParamFacts, Record, Time};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Label, Site};
 
 use carry::Carries;
 
@@ -144,7 +143,7 @@ pub struct Launch {
     /// The operands that it writes.
     pub outputs: Vec<Operand>,
     /// The line of the user's program that caused the launch.
-    pub site: Option<&'static Location<'static>>,
+    pub site: Option<Site>,
 }
 
 /// Makes a library call. Returns when it is done or queued; reading a buffer waits for its contents.
@@ -158,7 +157,7 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
     fork::watch();
     launch.check()?;
     let Launch { device, call, inputs, outputs, site } = launch;
-    let context = Context { device, name: call.name(), site };
+    let context = Context { device, label: call.name().into(), site };
     match (call, &inputs[..], &outputs[..]) {
         (Call::Fill(bits), [], [output]) => fill::launch(context, bits, output),
         (Call::Prefix(prefix), [input], [output]) => prefix::launch(context, prefix, input, output),
@@ -200,7 +199,7 @@ impl Launch {
 }
 
 #[cold]
-fn refuse(name: &str, site: Option<&'static Location<'static>>, what: String) -> Error {
+fn refuse(name: &str, site: Option<Site>, what: String) -> Error {
     let error = Error::new(ErrorKind::InvalidArgument, format!("the operands of `{name}` do not fit: {what}"));
     match site {
         Some(site) => error.at(site),
@@ -212,8 +211,8 @@ fn refuse(name: &str, site: Option<&'static Location<'static>>, what: String) ->
 #[derive(Clone, Copy)]
 struct Context {
     device: Device,
-    name: &'static str,
-    site: Option<&'static Location<'static>>,
+    label: Label,
+    site: Option<Site>,
 }
 
 /// One step of an operation: work in blocks that may run in parallel.
@@ -261,10 +260,10 @@ impl Step {
         let token = Token::current();
         let all = || {
             (0..self.blocks).take_while(|_| !token.poll().is_cancelled()).for_each(run);
-            token.check(self.context.name, self.context.site)
+            token.check(self.context.label, self.context.site)
         };
         // SAFETY: the caller's promise.
-        let outcome = unsafe { inline::try_run(reads.chain(writes), all, self.context.name, self.context.site) }?;
+        let outcome = unsafe { inline::try_run(reads.chain(writes), all, self.context.label, self.context.site) }?;
         Some(outcome.map(|elapsed| {
             stats::count_busy(elapsed);
             stats::record(|| self.record(Time::Done(elapsed)));
@@ -280,13 +279,13 @@ impl Step {
         let writes = self.writes.into_iter().map(|buffer| Accessed { buffer, reads: false, writes: true });
         let accessed = reads.chain(writes).collect();
         let work = Box::new(LibraryCall { run, carries: self.carries });
-        let Context { name, site, .. } = self.context;
-        task::enqueue(Queued { work, accessed, blocks, time, token: Token::current(), label: name, site });
+        let Context { label, site, .. } = self.context;
+        task::enqueue(Queued { work, accessed, blocks, time, token: Token::current(), label, site });
     }
 
     /// The record of the step in the statistics.
     fn record(&self, time: Time) -> Record {
-        let Context { device, name, site } = self.context;
+        let Context { device, label, site } = self.context;
         let param = |writes: bool| ParamFacts {
             ty: Type::U8,
             is_buffer: true,
@@ -299,7 +298,7 @@ impl Step {
         };
         let reads = self.reads.iter().map(|_| param(false));
         let facts = Facts {
-            label: name,
+            label,
             site,
             hash: 0,
             device,
@@ -310,7 +309,7 @@ impl Step {
             code_bytes: 0,
             compile_time: Duration::ZERO,
         };
-        Record { facts: Arc::new(facts), label: name, site, width: self.width, is_hit: true, time }
+        Record { facts: Arc::new(facts), label, site, width: self.width, is_hit: true, time }
     }
 }
 

@@ -86,7 +86,7 @@ fn buffer_of(ty: Type, values: &[u64]) -> Arc<Buffer> {
 }
 
 fn run(device: Device, kernel: Kernel, width: usize, arguments: Vec<Argument>) {
-    let (reduce_block, label, site) = (None, "scatter", None);
+    let (reduce_block, label, site) = (None, "scatter".into(), None);
     crate::launch::launch(Launch { device, kernel, width, reduce_block, arguments, label, site }).unwrap();
 }
 

@@ -45,7 +45,7 @@ fn reduce(device: Device, op: ReduceOp, ty: Type, values: &[u64], reduce_block: 
         Argument::Buffer(Buffer::from_bytes(&bytes_of(ty, values)).unwrap(), width),
         Argument::Buffer(Arc::clone(&result), count),
     ];
-    launch(Launch { device, kernel, width, reduce_block, arguments, label: "reduce", site: None }).unwrap();
+    launch(Launch { device, kernel, width, reduce_block, arguments, label: "reduce".into(), site: None }).unwrap();
     let mut bytes = vec![0; count * ty.size_bytes()];
     result.read(0, &mut bytes).unwrap();
     bytes
@@ -119,7 +119,7 @@ fn a_kernel_that_reduces_blocks_may_store_by_lane() {
     let [each, sums] = [WIDTH, blocks].map(|count| Buffer::alloc(4 * count).unwrap());
     let arguments = vec![Argument::Buffer(Arc::clone(&each), WIDTH), Argument::Buffer(Arc::clone(&sums), blocks)];
     let (device, kernel, reduce_block) = (Device::Cpu, b.finish(), Some(130));
-    launch(Launch { device, kernel, width: WIDTH, reduce_block, arguments, label: "both", site: None }).unwrap();
+    launch(Launch { device, kernel, width: WIDTH, reduce_block, arguments, label: "both".into(), site: None }).unwrap();
     let (mut each_bytes, mut sum_bytes) = (vec![0; 4 * WIDTH], vec![0; 4 * blocks]);
     each.read(0, &mut each_bytes).unwrap();
     sums.read(0, &mut sum_bytes).unwrap();
@@ -139,7 +139,7 @@ fn a_block_without_lanes_and_room_for_too_few_blocks_are_refused() {
     let message = |block: usize| {
         let arguments = vec![Argument::Buffer(Buffer::alloc(40).unwrap(), 10)];
         let (device, kernel, reduce_block) = (Device::Interpreter, kernel.clone(), Some(block));
-        launch(Launch { device, kernel, width: 101, reduce_block, arguments, label: "blocks", site: None })
+        launch(Launch { device, kernel, width: 101, reduce_block, arguments, label: "blocks".into(), site: None })
             .unwrap_err()
             .to_string()
     };

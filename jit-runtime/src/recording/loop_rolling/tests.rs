@@ -1,10 +1,9 @@
 //! Rolling of recorded loops. A kernel is a fill whose value identifies it; nothing is run.
 
-use std::panic::Location;
-
 use smallvec::SmallVec;
 
 use super::*;
+use crate::Site;
 use crate::ir::Type;
 use crate::launch::native::Call;
 use crate::recording::{LibraryStep, Scalar, SizeId};
@@ -50,7 +49,7 @@ impl Program {
     }
 
     fn begin_loop(&mut self, limit: Option<u32>, value: SlotId) -> State {
-        self.log.begin_loop(limit, Location::caller());
+        self.log.begin_loop(limit, Site::here());
         State { value, test: self.work(GOES_ON, &[value]) }
     }
 
@@ -215,7 +214,7 @@ fn what_is_used_after_the_loop_and_not_given_on_keeps_it_from_being_rolled_up() 
 fn a_long_loop_is_kept_in_part() {
     let (mut program, mut state) = plain(0);
     program.log = Log::default();
-    program.log.begin_loop(None, Location::caller());
+    program.log.begin_loop(None, Site::here());
     let mut dropped = Vec::new();
     for _ in 0..500 {
         dropped.extend(program.begin(state));
@@ -235,7 +234,7 @@ fn a_long_loop_is_kept_in_part() {
 fn of_a_long_loop_only_the_state_is_left() {
     let (mut program, mut state) = plain(0);
     program.log = Log::default();
-    program.log.begin_loop(None, Location::caller());
+    program.log.begin_loop(None, Site::here());
     let mut beside = state.value;
     for _ in 0..2 * MAX_RETAINED {
         program.begin(state);

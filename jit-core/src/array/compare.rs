@@ -8,7 +8,7 @@ use crate::size::Size;
 /// The operand that an array of `T` is compared with: an array whose type has a common type with `T`, or a number.
 #[diagnostic::on_unimplemented(
     message = "an array of `{T}` cannot be compared with `{Self}`",
-    label = "expected an array or a number of a type that has a common one with `{T}`",
+    label = "expected an array or a number whose type has a common element type with `{T}`",
     note = "convert with `.cast::<{T}>()`"
 )]
 pub trait Comparand<T: Element> {

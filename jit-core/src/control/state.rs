@@ -19,8 +19,8 @@ impl Named {
             let (name, before, after) = (self.name, self.leaves.arrays.len(), after.arrays.len());
             refuse(
                 format!("`{name}` changes from {before} arrays to {after} inside a `while` with a traced condition"),
-                "lanes that are done keep what they have, so there must be something for each array: make them before \
-                the loop",
+                "finished lanes retain their values, so each array needs an initial value: make the arrays before the \
+                 loop",
                 site,
             );
         }
@@ -101,7 +101,7 @@ pub(super) fn check_loop(
     }
 }
 
-const EQUALLY_WIDE: &str = "all state that a loop changes, and its condition, are equally wide or have width 1";
+const EQUALLY_WIDE: &str = "all state that a loop changes, and its condition, must have the same width, or width 1";
 
 /// Rejects arms of an `if` that assign values of mismatching widths to a variable.
 pub(super) fn check_branch(
@@ -138,7 +138,7 @@ pub(super) fn check_arms(
         }
         (name(), format!("width {}, on a condition of width {}", wide.width(), condition.width()))
     };
-    Misuse::new(format!("the arms of a traced `if` give {name} {widths}"), site)
+    Misuse::new(format!("the arms of a traced `if` assign {name} {widths}"), site)
         .value("the condition", condition)
         .value("the first arm's value", a)
         .value("the second arm's value", b)

@@ -68,7 +68,7 @@ struct Plan {
     empty: SmallVec<[Written; 1]>,
 }
 
-#[expect(clippy::large_enum_variant, reason = "most plans are one kernel, which needs no memory of its own this way")]
+#[expect(clippy::large_enum_variant, reason = "most plans are one kernel, which this stores in place")]
 enum Step {
     Kernel(Planned),
     Native(native::Planned),

@@ -81,16 +81,16 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// True where `self` is less; false for NaN.
+    /// Returns true where `self` is less; false for NaN.
     lt Lt;
-    /// True where `self` is less or equal; false for NaN.
+    /// Returns true where `self` is less or equal; false for NaN.
     le Le;
-    /// True where `self` is greater; false for NaN.
+    /// Returns true where `self` is greater; false for NaN.
     gt Gt;
-    /// True where `self` is greater or equal; false for NaN.
+    /// Returns true where `self` is greater or equal; false for NaN.
     ge Ge;
-    /// True where both are equal; false for NaN.
+    /// Returns true where both are equal; false for NaN.
     eq Eq;
-    /// True where they differ; true for NaN.
+    /// Returns true where they differ; true for NaN.
     ne Ne;
 }

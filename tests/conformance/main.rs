@@ -14,6 +14,7 @@ mod branches;
 mod calls;
 mod compressed;
 mod constructs;
+mod deep_nesting;
 mod escapes;
 mod gathers;
 mod instances;

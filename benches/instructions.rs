@@ -14,7 +14,7 @@
 //! | `instructions/callgrind.rs` | this executable under valgrind, and what it counts |
 //! | `instructions/clock.rs` | a clock that gives the same times in every run |
 //! | `instructions/baseline.rs` | the file of counts, and comparison with it |
-#![allow(clippy::print_stdout, reason = "the counts are what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its counts")]
 
 #[path = "instructions/baseline.rs"]
 mod baseline;
@@ -69,7 +69,7 @@ fn selected(arguments: &[String]) -> Result<Vec<&'static Program>, String> {
 /// Counts the programs and compares the counts with those of the file.
 fn guard(programs: &[&Program]) -> Result<(), String> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
-        println!("instruction counts are kept for Linux on x86-64 alone; nothing is compared");
+        println!("instruction counts exist only for Linux on x86-64; nothing is compared");
         return Ok(());
     }
     let names: Vec<&str> = programs.iter().map(|program| program.name).collect();
@@ -79,7 +79,7 @@ fn guard(programs: &[&Program]) -> Result<(), String> {
 /// Runs the programs, each within [`counted`] after warm-up; [`finished`] ends a program.
 fn run(programs: &[&Program]) -> Result<(), String> {
     if let Some(reason) = jit::devices().into_iter().find_map(|info| info.unavailable) {
-        return Err(format!("counts hold for generated code: {reason}"));
+        return Err(format!("the counts are of generated code, which is not available: {reason}"));
     }
     for program in programs {
         let mut parts = (program.prepare)().map_err(|error| format!("program `{}`: {error}", program.name))?;

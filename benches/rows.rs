@@ -22,7 +22,7 @@
 //! | `rows/tiers.rs` | row `T03`: the gain by better code for kernels that run much |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
 //! | `rows/report.rs` | runs this program and those of other systems by turns, and writes a page |
-#![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its rows")]
 
 #[path = "rows/calls.rs"]
 mod calls;
@@ -87,7 +87,7 @@ const ROWS: &[Row] = &[
     Row { name: "L02c", what: "compile 5000", run: latency::compile_5000 },
     Row { name: "L03", what: "trace 50 operations again, launch, wait", run: latency::cached_launch },
     Row { name: "L04a", what: "replay the same, frozen", run: latency::replay },
-    Row { name: "L04b", what: "replay 100 such kernels, each on what the one before wrote",
+    Row { name: "L04b", what: "replay 100 such kernels, each on the output of the previous one",
         run: latency::replay_chain },
     Row { name: "L04c", what: "`x + 1` of width 16", run: latency::smallest },
     Row { name: "T01", what: "functions of matrices of 1000 × 1024, frozen and not", run: tensors::large },

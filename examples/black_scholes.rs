@@ -4,7 +4,7 @@
 //! Shows a formula with transcendental functions that becomes one kernel, fused with the picture of its values. Prices,
 //! their derivatives, contour lines and colours of a million options are never written to memory. The prices are
 //! compared with reference values and with put-call parity.
-#![allow(clippy::print_stdout, reason = "the report is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 #[path = "black_scholes/chart.rs"]
 mod chart;

@@ -3,7 +3,7 @@
 //! Shows a simulation with some fifty launches per frame. A function with `#[freeze]` is traced in the first frame, and
 //! all other frames replay its launches. The frames are computed a second time with freezing switched off, for
 //! comparison. The fluid follows J. Stam, “Stable Fluids”, 1999.
-#![allow(clippy::print_stdout, reason = "the report is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 #[path = "fluid/film.rs"]
 mod film;

@@ -1,7 +1,7 @@
 //! Draws the Mandelbrot set: `cargo run --release --example mandelbrot [-- [--size N] [--out DIR]]`.
 //!
 //! Shows a loop whose number of iterations differs by lane, with one lane per pixel.
-#![allow(clippy::print_stdout, reason = "the report is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,7 +4,7 @@
 //! frame; and light that is accumulated by scatters. The stars are attracted by the centres of both galaxies and have
 //! no mass themselves, which is enough for bridges and tails between galaxies (A. Toomre and J. Toomre, “Galactic
 //! Bridges and Tails”, 1972).
-#![allow(clippy::print_stdout, reason = "the report is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 #[path = "particles/galaxy.rs"]
 mod galaxy;

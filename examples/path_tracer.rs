@@ -3,7 +3,7 @@
 //! Shows a whole renderer as one kernel: a traced loop along each path, which exits by `break`; a ring whose
 //! intersection is found by its own traced loop; random numbers as state; and user-defined structs. Each pass adds one
 //! path to each pixel in one launch.
-#![allow(clippy::print_stdout, reason = "the report is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 #[path = "path_tracer/integrator.rs"]
 mod integrator;

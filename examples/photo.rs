@@ -3,7 +3,7 @@
 //! Without a path it uses the photograph in `assets/`. The filter is in `photo/filter.rs`. This program calls it step
 //! by step, and for each step reports the recorded nodes, the kernels that were compiled or found in the cache, and the
 //! time. The second run of the same steps traces again and compiles nothing.
-#![allow(clippy::print_stdout, reason = "the report is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 #[path = "photo/filter.rs"]
 mod filter;
@@ -26,8 +26,8 @@ const USAGE: &str = "usage: photo [PATH] [--out DIR] [--noise] [--radius N] [--s
 
   PATH           a PNG or JPEG picture; without it, the photograph in assets/
   --out DIR      where photo.png and photo-side-by-side.png go (default: out)
-  --noise        adds noise first, so that there is something to take away
-  --radius N     pixels from the middle to the edge of the window, 1 to 16 (default: 4)
+  --noise        adds noise first, which is then removed
+  --radius N     pixels from the centre to the edge of the window, 1 to 16 (default: 4)
   --strength X   how different colours may be and still be averaged, 0.001 to 1 (default: 0.05; with --noise: 0.2)
   --sharpness X  how much edges are emphasised, 0 to 10 (default: 1)";
 

@@ -2,12 +2,12 @@
 //!
 //! Shows tensors: slices, padding, broadcasting and separable convolution. The pyramid is in `pyramid/laplacian.rs`;
 //! this program uses it to sharpen the photograph and to blend it with another one without a visible seam.
-#![allow(clippy::print_stdout, reason = "the report is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 #[path = "pyramid/laplacian.rs"]
 mod laplacian;
 #[path = "photo/picture.rs"]
-#[allow(dead_code, reason = "of what the other example does with photographs, this one reads them")]
+#[allow(dead_code, reason = "of the functions for photographs, this example only reads them")]
 mod photograph;
 #[path = "shared/mod.rs"]
 mod shared;
@@ -30,7 +30,7 @@ const USAGE: &str = "usage: pyramid [--photo PATH] [--out DIR] [--levels N] [--s
 
   --photo PATH   a PNG or JPEG picture (default: the photograph in assets/)
   --out DIR      where pyramid-levels.png, pyramid-sharp.png and pyramid-blend.png go (default: out)
-  --levels N     how often details are taken out, 1 to 12 (default: 5)
+  --levels N     levels of detail, 1 to 12 (default: 5)
   --sharpness X  how much details are emphasised, 0 to 10 (default: 1)";
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 //! The setting is read once, so the tests that need it run in a separate process, which the only test that is not
 //! ignored starts.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic, too")]
 
 use std::process::Command;
 
@@ -42,7 +42,7 @@ fn assert_wrong<T: jit::Element>(array: &Array<T>, what: &str, line: u32) {
 }
 
 #[test]
-fn indices_are_checked_where_that_is_asked_for() {
+fn indices_are_checked_if_requested() {
     let mut command = Command::new(std::env::current_exe().unwrap());
     // One after another: `sync` reports failures in any thread, so also those that another test has not read yet.
     command.args(["--ignored", "--test-threads=1"]).env("JIT_DEBUG", "on");
@@ -277,7 +277,7 @@ fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
 // rows: C086
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
-fn calls_of_what_is_not_there_are_reported() {
+fn calls_of_missing_targets_are_reported() {
     on_each_device(|| {
         let targets = [|x: Float| x + 1, |x: Float| x * 10];
         let x = Float::from([1.0, 2.0, 3.0]);
@@ -341,7 +341,7 @@ fn local_steps(start: &UInt, steps: u32) -> UInt {
 // rows: C145 C146
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
-fn memory_of_a_lanes_own_is_checked() {
+fn per_lane_memory_is_checked() {
     on_each_device(|| {
         let memory = Local::<f32>::full(1.5, 10);
         let (inside, line) = (memory.read(&UInt::from([9, 0])), line!());

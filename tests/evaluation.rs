@@ -2,7 +2,7 @@
 //!
 //! The counters belong to the process, so these tests are a separate program and run one after another.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -143,7 +143,7 @@ fn a_chain_and_all_its_results_are_one_kernel() {
 }
 
 #[test]
-fn what_is_evaluated_is_not_computed_again() {
+fn evaluated_values_are_not_computed_again() {
     on_each_device(|| {
         let y = resident(&[1.0, 2.0]) * 5.0;
         assert_eq!(count(|| jit::eval(&y).unwrap()).launches, 1);
@@ -346,7 +346,7 @@ fn packets_are_scattered_by_one_kernel() {
             x.scatter(100, &UInt::from([0, 1]));
             write(&mut x);
         });
-        assert_eq!(counted, [2, 2], "what is written before is another kernel");
+        assert_eq!(counted, [2, 2], "earlier writes are another kernel");
         assert_eq!(x.to_vec().unwrap(), [2, 4, 6, 9, 9, 9, 9, 9, 9, 1, 3, 5]);
         let counted = launches(|| {
             x.scatter_add_packet(&values, &index);
@@ -360,7 +360,7 @@ fn packets_are_scattered_by_one_kernel() {
 
 // rows: C186
 #[test]
-fn what_nobody_reads_is_not_run() {
+fn unread_values_are_not_computed() {
     on_each_device(|| {
         assert_eq!(
             launches(|| {
@@ -377,13 +377,13 @@ fn what_nobody_reads_is_not_run() {
             x.scatter(9, &UInt::from([1, 2]));
             jit::eval(&x).unwrap();
         });
-        assert_eq!((kept, x.to_vec().unwrap()), (vec![2], vec![1, 9, 9]), "what is read is one scatter");
+        assert_eq!((kept, x.to_vec().unwrap()), (vec![2], vec![1, 9, 9]), "the array that is read is one scatter");
     });
 }
 
 // rows: C187
 #[test]
-fn what_a_called_function_writes_is_not_run_if_nobody_reads_it() {
+fn unread_writes_of_a_called_function_are_not_run() {
     #[jit]
     fn count(index: &UInt, bins: &mut UInt) -> UInt {
         bins.scatter_add(1, index);
@@ -524,22 +524,22 @@ fn messages(body: impl FnOnce()) -> Vec<String> {
 }
 
 #[test]
-fn messages_say_why_something_is_evaluated() {
+fn messages_state_why_something_is_evaluated() {
     let _counting = one_at_a_time();
     let x = resident(&[1.0, 4.0, 2.0]);
     let before = jit::stats().evaluations;
-    let said = messages(|| {
+    let logged = messages(|| {
         let _ = (&x / x.sum()).make_opaque();
         jit::eval(&(&x + 1.0)).unwrap();
         assert_eq!(format!("{}", &x * &x), "[1, 16, 4]");
     });
     assert_eq!(jit::stats().evaluations - before, 3);
-    let reasons: Vec<&String> = said.iter().filter(|text| text.starts_with("evaluation at")).collect();
+    let reasons: Vec<&String> = logged.iter().filter(|text| text.starts_with("evaluation at")).collect();
     let [opaque, eval, printed] = reasons[..] else { panic!("three evaluations, not {reasons:?}") };
-    assert!(opaque.contains("since `make_opaque` keeps it in memory: f32[3] of tests/evaluation.rs:"), "{opaque}");
+    assert!(opaque.contains("since `make_opaque` stores it in memory: f32[3] of tests/evaluation.rs:"), "{opaque}");
     assert!(opaque.contains("in 2 kernels; with f32[1] of tests/evaluation.rs:"), "{opaque}");
     assert!(opaque.ends_with("a reduction over all lanes"), "{opaque}");
-    assert!(eval.contains("since `eval` asks for it"), "{eval}");
+    assert!(eval.contains("since `eval` requests it"), "{eval}");
     assert!(printed.contains("since it is printed"), "{printed}");
 }
 
@@ -557,7 +557,7 @@ fn blocks_are_reduced_in_the_kernel_that_computes_them() {
             jit::eval(&(&y, &sums)).unwrap();
             assert_eq!((y.get(7).unwrap(), sums.get(9).unwrap()), (3.0, 300.0));
         });
-        assert_eq!(widths, [1000], "a long block is reduced beside what is stored");
+        assert_eq!(widths, [1000], "a long block is reduced in addition to the store");
     });
 }
 
@@ -593,8 +593,8 @@ fn a_loop_that_is_unrolled_into_many_nodes_is_reported_once() {
     let of = |turns, accepted| messages(|| drop(unrolled(&x, turns, accepted)));
     let line =
         include_str!("evaluation.rs").lines().zip(1..).filter(|(line, _)| line.contains("for k in 0..turns {")).nth(1);
-    let told = of(5000, false);
-    let [warning] = &told[..] else { panic!("one warning, not {told:?}") };
+    let warnings = of(5000, false);
+    let [warning] = &warnings[..] else { panic!("one warning, not {warnings:?}") };
     let place = format!("tests/evaluation.rs:{}", line.expect("the loop is in this file").1);
     assert!(
         warning.contains(&place) && warning.contains("unrolled 1000 × (") && warning.contains("#[symbolic]"),
@@ -616,8 +616,8 @@ fn sorted_calls_run_targets_on_their_lanes() {
         let (x, mut counts) = (UInt::arange(900) + 0, UInt::from([0, 0, 0, 0]));
         jit::eval(&(&index, &x, &counts)).expect("arguments are evaluated");
         let loops = |x: UInt, mut counts: UInt| {
-            let told = counts.scatter_inc(&(&x % 4));
-            (&x * 3 + told / 1000, counts)
+            let before = counts.scatter_inc(&(&x % 4));
+            (&x * 3 + before / 1000, counts)
         };
         let other = |x: UInt, counts: UInt| (x + 1, counts);
         let mut y = UInt::from(0);
@@ -635,7 +635,7 @@ fn sorted_calls_run_targets_on_their_lanes() {
 }
 
 #[test]
-fn lanes_that_are_done_leave_loops_that_write() {
+fn finished_lanes_exit_loops_that_write() {
     #[jit]
     fn write(start: &UInt, counts: &mut UInt) -> UInt {
         let (mut left, mut digits) = (start.clone(), Local::<u32>::new(3));

@@ -32,9 +32,9 @@ fn every_module_that_the_design_names_is_there() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let paths: Vec<&str> =
         design.split('`').filter(|text| text.contains("/src/") && !text.contains(['{', ' '])).collect();
-    assert!(paths.len() >= 5, "the design names where things are");
+    assert!(paths.len() >= 5, "the design names the locations of code");
     for path in paths {
-        assert!(root.join(path).exists(), "{path} is named in docs/design.md but is not there");
+        assert!(root.join(path).exists(), "{path} is named in docs/design.md, but does not exist");
     }
 }
 
@@ -114,12 +114,12 @@ fn pages_of_arrays_begin_with_making_and_reading_them() {
     assert_eq!(modules[..2], ["mod make;", "mod read;"]);
 }
 
-#[allow(dead_code, reason = "what the lists say of tests is for those who run them")]
+#[allow(dead_code, reason = "the tests that entries name are for running mutants")]
 #[path = "mutants/list.rs"]
 mod mutants;
 
 #[test]
-fn what_mutants_change_stands_once_in_its_file() {
+fn the_text_that_a_mutant_changes_occurs_once_in_its_file() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mutants = mutants::read(&root.join("tests/mutants")).expect("the lists can be read");
     let mut wrong = Vec::new();

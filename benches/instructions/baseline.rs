@@ -48,7 +48,7 @@ fn check(known: &BTreeMap<String, u64>, counts: &Counts) -> Result<(), String> {
     if faults.is_empty() {
         return Ok(());
     }
-    let hint = "find out why, or accept it by `BLESS=1 cargo bench --bench instructions`";
+    let hint = "find out why, or accept it with `BLESS=1 cargo bench --bench instructions`";
     Err(format!("{}\n{hint}", faults.join("\n")))
 }
 

@@ -151,8 +151,8 @@ fn machine(request: &Request) -> String {
     let peers: Vec<&str> = request.peers.iter().map(|peer| peer.name.as_str()).collect();
     let beside = if peers.is_empty() { "nothing else".into() } else { peers.join(", ") };
     format!(
-        "{cores} cores of {model}; {}. Beside it: {beside}. Medians over {} rounds, in which the systems take turns \
-        row by row.",
+        "{cores} cores of {model}; {}. Compared with: {beside}. Medians over {} rounds, in which the systems alternate \
+         row by row.",
         devices.first().map_or("", String::as_str),
         request.rounds
     )

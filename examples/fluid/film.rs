@@ -41,7 +41,7 @@ impl Film {
     }
 
     /// Ends the file and prints its path.
-    #[allow(clippy::print_stdout, reason = "the user wants to know where the film is")]
+    #[allow(clippy::print_stdout, reason = "the user is told the path of the film")]
     pub(crate) fn finish(self) -> Result<(), String> {
         self.writer.finish().map_err(|error| cannot_write(&self.path, &error))?;
         println!("wrote {}", self.path.display());
@@ -55,5 +55,5 @@ fn cannot_write(path: &Path, error: &png::EncodingError) -> String {
 
 /// Returns a single picture.
 pub(crate) fn image(picture: &[u8], size: u32) -> Result<RgbImage, String> {
-    RgbImage::from_raw(size, size, picture.to_vec()).ok_or_else(|| "the picture is no square".to_owned())
+    RgbImage::from_raw(size, size, picture.to_vec()).ok_or_else(|| "the picture is not square".to_owned())
 }

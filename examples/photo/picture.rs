@@ -14,7 +14,7 @@ const BYTES_PER_PIXEL: u64 = 48;
 pub(crate) fn read(path: &Path) -> Result<RgbImage, String> {
     let name = path.display();
     if path.is_dir() {
-        return Err(format!("{name} is a folder; give the path of a PNG or JPEG file"));
+        return Err(format!("{name} is a folder; pass the path of a PNG or JPEG file"));
     }
     let (width, height) = open(path)?
         .into_dimensions()

@@ -136,7 +136,7 @@ fn bad_pictures_get_one_clear_sentence() {
     let folder = std::env::temp_dir().join(format!("jit-photo-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let text = folder.join("text.png");
-    std::fs::write(&text, "this is no picture").unwrap();
+    std::fs::write(&text, "this is not a picture").unwrap();
     let huge = folder.join("huge.png");
     std::fs::write(&huge, png_header(60_000, 60_000)).unwrap();
     let cut = folder.join("cut.png");

@@ -17,10 +17,11 @@ impl Arguments {
         let (mut given, mut rest) = (Vec::new(), arguments.into_iter());
         while let Some(name) = rest.next() {
             if !name.starts_with("--") {
-                return Err(format!("{name} is no option; --help says what there is"));
+                return Err(format!("{name} is not an option; --help lists the options"));
             }
-            let value =
-                rest.next().ok_or_else(|| format!("{name} takes a value, or does not exist; --help says which"))?;
+            let value = rest
+                .next()
+                .ok_or_else(|| format!("{name} takes a value, or does not exist; --help lists the options"))?;
             given.push((name, value));
         }
         Ok(Arguments { given })
@@ -54,14 +55,14 @@ impl Arguments {
     pub(crate) fn finish(self) -> Result<(), String> {
         match self.given.first() {
             None => Ok(()),
-            Some((name, _)) => Err(format!("there is no option {name}; --help says what there is")),
+            Some((name, _)) => Err(format!("there is no option {name}; --help lists the options")),
         }
     }
 }
 
 /// Runs an example on the arguments of the process: `--help` prints the help, and an error becomes one line and status
 /// 1.
-#[allow(clippy::print_stdout, reason = "the answer to --help is what the user asked for")]
+#[allow(clippy::print_stdout, reason = "--help prints to standard output")]
 pub(crate) fn run(usage: &str, example: impl FnOnce(Arguments) -> Result<(), String>) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {

@@ -10,7 +10,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), String> {
 }
 
 /// Writes a picture into a folder and prints its path.
-#[allow(clippy::print_stdout, reason = "the user wants to know where the pictures are")]
+#[allow(clippy::print_stdout, reason = "the user is told the path of the pictures")]
 pub(crate) fn write(picture: &RgbImage, folder: &Path, name: &str) -> Result<(), String> {
     let path = folder.join(name);
     picture.save(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;

@@ -68,7 +68,7 @@ fn main() {
         drop(black_box(a));
         begin.elapsed().as_nanos() as f64 / STEPS as f64
     });
-    report("record what is there already, drop", "ns/op", || {
+    report("record an expression that exists already, drop", "ns/op", || {
         let _kept = &x + &x;
         let begin = Instant::now();
         (0..STEPS).for_each(|_| drop(black_box(&x + &x)));

@@ -26,7 +26,7 @@ pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
     // Usually few.
     let mut vars: SmallVec<[Var; 4]> = SmallVec::new();
     for_each_array(tree, |var| vars.push(var.clone()));
-    scheduler::evaluate(&vars.iter().collect::<SmallVec<[&Var; 8]>>(), "`eval` asks for it", site)
+    scheduler::evaluate(&vars.iter().collect::<SmallVec<[&Var; 8]>>(), "`eval` requests it", site)
 }
 
 /// Marks all arrays of a value for the next evaluation of this thread. Arrays that no longer live then are not

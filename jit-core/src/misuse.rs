@@ -41,7 +41,7 @@ impl Misuse {
     /// Panics with the message.
     #[cold]
     #[track_caller]
-    #[expect(clippy::panic, reason = "the program that called us is wrong, and no value can be its result")]
+    #[expect(clippy::panic, reason = "the calling program is wrong, and there is no value to return")]
     pub fn panic(self) -> ! {
         panic!("{}", self.text)
     }
@@ -57,7 +57,7 @@ pub(crate) fn panic_with(error: jit_runtime::Error) -> ! {
 /// Like [`panic_with`], for a line of the user's program that is not our caller.
 #[cold]
 #[track_caller]
-#[expect(clippy::panic, reason = "the signature leaves no room for an error")]
+#[expect(clippy::panic, reason = "the signature cannot return an error")]
 pub(crate) fn panic_at(site: Site, error: jit_runtime::Error) -> ! {
     panic!("{}", error.at(site))
 }

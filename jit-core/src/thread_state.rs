@@ -101,7 +101,7 @@ impl<T> ThreadState<T> {
             }
             function(&slot.value)
         };
-        self.slot.try_with(run).expect("what has no destructor is there until the thread is gone")
+        self.slot.try_with(run).expect("a value without a destructor is accessible until the thread ends")
     }
 
     /// Like [`ThreadState::with`]: the failure of [`LocalKey::try_with`] cannot occur.

@@ -88,7 +88,7 @@ fn lanes_exit_a_loop_one_by_one() {
 }
 
 #[test]
-fn state_that_nobody_reads_is_not_computed() {
+fn unread_state_is_not_computed() {
     let (i, unused) = (UInt::from([3, 5]), Float::placeholder(2));
     let inits = [i.var().clone(), unused.var().clone()];
     let (mut recorder, params) = LoopRecorder::begin(&inits, Site::here());

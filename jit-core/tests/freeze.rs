@@ -68,7 +68,7 @@ fn state_is_scattered_to_and_grows() {
         assert_eq!(state.0.to_vec().unwrap(), wanted);
         assert_eq!(state.1[0].to_vec().unwrap(), [round as u32 + 1, round as u32 + 2]);
         assert_eq!(state.2, 7);
-        assert_eq!(before.to_vec().unwrap(), snapshot, "another owner keeps what it had");
+        assert_eq!(before.to_vec().unwrap(), snapshot, "another owner retains its elements");
     }
     // The number in the state was 0 in the first call, and 7 in the others.
     assert_eq!(STEP.stats().recordings, 2, "{:?}", STEP.explain());
@@ -77,7 +77,7 @@ fn state_is_scattered_to_and_grows() {
 static COMPRESS: Function = Function::new("compress", &["x"], Options::DEFAULT);
 
 #[test]
-fn what_is_counted_is_counted_again() {
+fn true_lanes_are_counted_in_each_replay() {
     for width in [10_usize, 20, 7, 30] {
         let x = Float::from((0..width).map(|i| (i % 3) as f32).collect::<Vec<_>>());
         let (kept, sum) = call(&COMPRESS, (Shared(&x),), |(x,)| {
@@ -101,7 +101,7 @@ fn arrays_from_elsewhere_are_refused() {
         let run = || call(&HIDDEN, (Shared(&x),), |(x,)| &*x * &hidden);
         let error = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
         let text = error.downcast_ref::<String>().expect("a message");
-        assert!(text.contains("no argument of it"), "{text}");
+        assert!(text.contains("not an argument of it"), "{text}");
     }
     let fine = call(&HIDDEN, (Shared(&x),), |(x,)| &*x + 1.0).unwrap();
     assert_eq!(fine.to_vec().unwrap(), [1.0, 2.0, 3.0, 4.0]);

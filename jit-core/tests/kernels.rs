@@ -54,7 +54,7 @@ fn programs_become_as_few_kernels_as_they_need() {
     assert_eq!(count(|| program(Float::opaque(3.0), 7.0)), (1, 1));
     let again = |n: usize| eval(&((UInt::arange(n) ^ 0x55) * 3)).unwrap();
     assert_eq!(count(|| again(100)), (1, 1));
-    assert_eq!(count(|| again(5000)), (1, 0), "the width is no part of a kernel");
+    assert_eq!(count(|| again(5000)), (1, 0), "the width is not part of a kernel");
 
     // Operands of a sum number alike in either order, and the order of addresses does not reach the kernel.
     let commute = |first: bool| {

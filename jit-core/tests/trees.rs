@@ -101,7 +101,7 @@ fn labels_show_in_listings_and_drawings() {
 }
 
 #[test]
-fn what_is_opaque_is_not_folded() {
+fn opaque_values_are_not_folded() {
     let two = Float::from(2.0).make_opaque();
     assert!(!two.is_literal() && two.is_evaluated());
     assert!(!(&two * 3.0).is_literal());
@@ -199,13 +199,13 @@ fn a_struct_of_arrays_is_selected_whole() {
 }
 
 #[test]
-#[should_panic(expected = "two values of different shape do not go together")]
-fn values_of_different_shape_cannot_be_selected_from() {
+#[should_panic(expected = "two values have different structures")]
+fn values_of_different_structure_cannot_be_selected_from() {
     let _ = trees::select(&Mask::from(true), &vec![Float::from(1.0)], &vec![]);
 }
 
 #[test]
-#[should_panic(expected = "a mask cannot choose between values that differ on the host: ray and beam")]
+#[should_panic(expected = "a mask cannot select between values that differ on the host: ray and beam")]
 fn values_that_differ_on_the_host_cannot_be_selected_from() {
     let beam = Ray { kind: "beam", ..rays([4.0, 5.0, 6.0]) };
     let _ = trees::select(&Mask::from([true, false, true]), &rays([1.0, 2.0, 3.0]), &beam);

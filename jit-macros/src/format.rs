@@ -72,7 +72,7 @@ fn placeholder(inside: &str, next: &mut usize) -> Result<Piece, String> {
             Argument::Position(*next - 1)
         }
         number if number.starts_with(|first: char| first.is_ascii_digit()) => {
-            Argument::Position(number.parse().map_err(|_| format!("`{number}` is no number of an argument"))?)
+            Argument::Position(number.parse().map_err(|_| format!("`{number}` is not the number of an argument"))?)
         }
         name if syn::parse_str::<Ident>(name).is_ok() => Argument::Name(name.to_owned()),
         other => {
@@ -89,7 +89,7 @@ impl Spec {
     fn parse(text: &str) -> Result<Spec, String> {
         if text.contains('$') || text.contains('*') && text.contains(".*") {
             return Err(format!(
-                "`{{:{text}}}`: a width or precision that an argument gives is not supported; write the number"
+                "`{{:{text}}}`: a width or precision from an argument is not supported; write the number"
             ));
         }
         let mut spec = Spec::default();
@@ -113,12 +113,12 @@ impl Spec {
         if let Some(behind) = rest.strip_prefix('.') {
             (spec.precision, rest) = digits(behind);
             if spec.precision.is_none() {
-                return Err(format!("`{{:{text}}}`: a number belongs behind the point"));
+                return Err(format!("`{{:{text}}}`: expected a number after the point"));
             }
         }
         if !["", "?", "x", "X", "b", "o", "e", "E"].contains(&rest) {
             return Err(format!(
-                "`{{:{text}}}`: `{rest}` is no way to write a value; expected `?`, `x`, `X`, `b`, `o`, `e` or `E`"
+                "`{{:{text}}}`: `{rest}` is not a format of a value; expected `?`, `x`, `X`, `b`, `o`, `e` or `E`"
             ));
         }
         rest.clone_into(&mut spec.kind);
@@ -208,7 +208,7 @@ pub(crate) fn resolve(
         let number = match argument {
             Argument::Position(number) if *number < names.len() => *number,
             Argument::Position(number) => {
-                return Err(format!("the format string asks for argument {number}, but there are {}", names.len()));
+                return Err(format!("the format string refers to argument {number}, but there are {}", names.len()));
             }
             Argument::Name(name) => match names.iter().position(|other| other.as_ref() == Some(name)) {
                 Some(number) => number,
@@ -251,12 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_format_string_is_reported() {
-        assert!(refusal("{:q}").contains("`q` is no way to write a value"));
+    fn errors_in_a_format_string_are_reported() {
+        assert!(refusal("{:q}").contains("`q` is not a format of a value"));
         assert!(refusal("{:w$}").contains("write the number"));
         assert!(refusal("a } b").contains("`}}`"));
         assert!(refusal("a { b").contains("`{{`"));
         assert!(refusal("{x.y}").contains("expected a name or a number"));
-        assert!(refusal("{:.}").contains("behind the point"));
+        assert!(refusal("{:.}").contains("after the point"));
     }
 }

@@ -76,7 +76,7 @@ fn push_all(error: darling::Error, words: &Words, sink: &Sink) {
         let message = if let Some(rest) = message.strip_prefix("Unknown field: ") {
             unknown_option(rest, words)
         } else if let Some(rest) = message.strip_prefix("Duplicate field ") {
-            format!("the `{attribute}` option {rest} is given twice")
+            format!("the `{attribute}` option {rest} appears twice")
         } else if let Some((_, option)) = message.split_once("` at ") {
             format!("the `{attribute}` option `{option}` takes {}", (words.takes)(option))
         } else {

@@ -85,7 +85,7 @@ impl Arguments {
                 found.names.push(Some(name));
                 found.values.push(*named.right);
             } else if found.limit.replace(*named.right).is_some() {
-                sink.error(named.left.span(), "`limit` is given twice");
+                sink.error(named.left.span(), "`limit` appears twice");
             }
         }
         found

@@ -166,12 +166,12 @@ impl Token {
         let over = self.scope.as_ref().filter(|scope| scope.is_over.load(Ordering::Acquire));
         let (why, hint) = match over {
             Some(scope) => (
-                format!("the time limit of {:?} was over", scope.limit),
-                "give it more time with `jit::with_timeout`; `#[max_iterations]` bounds a traced loop",
+                format!("the time limit of {:?} was exceeded", scope.limit),
+                "allow more time with `jit::with_timeout`; `#[max_iterations]` bounds a traced loop",
             ),
             None => (
                 "`jit::cancel()` was called".to_owned(),
-                "the values can be computed again; `#[max_iterations]` bounds a traced loop that may not end",
+                "evaluate the values again; `#[max_iterations]` bounds a traced loop that may not end",
             ),
         };
         let error = Error::new(ErrorKind::Cancelled, format!("{what} was cancelled: {why}")).with_hint(hint);

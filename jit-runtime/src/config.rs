@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_names_the_variable_what_it_takes_and_what_was_meant() {
+    fn a_bad_value_names_the_variable_the_accepted_values_and_the_intended_one() {
         let cases = [
             ("JIT_DEVICE", "interpeter", "did you mean `interpreter`"),
             ("JIT_DEVICE", "abacus", "unset JIT_DEVICE"),

@@ -19,7 +19,7 @@ pub enum ErrorKind {
     NotEvaluated,
     /// An environment variable or setting has an invalid value.
     Configuration,
-    /// A backend could not turn a kernel into code.
+    /// A kernel could not be turned into code.
     Compile,
     /// A launch was aborted: its results do not exist.
     Launch,

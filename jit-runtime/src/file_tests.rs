@@ -56,7 +56,7 @@ impl FileTest {
             "facts" | "code" => return of_the_code_generator(&self.run, &kernel),
             name => {
                 let pass = PASSES.iter().find(|(pass, _)| *pass == name);
-                let (_, pass) = pass.unwrap_or_else(|| panic!("{}: `{name}` is no pass", self.path.display()));
+                let (_, pass) = pass.unwrap_or_else(|| panic!("{}: `{name}` is not a pass", self.path.display()));
                 pass(&mut kernel);
             }
         }
@@ -87,7 +87,7 @@ fn difference(expected: &str, actual: &str) -> String {
             (a, b) if a == b => {}
             (a, b) => {
                 let [a, b] = [a, b].map(|line| line.unwrap_or("the end"));
-                return format!("  line {number} of the outcome, expected: {a}\n  actual: {b}\nall of it:\n{actual}");
+                return format!("  line {number} of the output, expected: {a}\n  actual: {b}\nall of it:\n{actual}");
             }
         }
     }

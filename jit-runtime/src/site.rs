@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_site_from_a_file_equals_the_same_place_in_code() {
         let here = Site::here();
-        let read = Site::new(&here.file().to_owned(), here.line(), here.column());
+        let read = Site::new(here.file(), here.line(), here.column());
         assert_ne!(here.0, read.0, "one is a location, the other is in the table");
         assert_eq!((here, here.to_string()), (read, read.to_string()));
         assert_eq!(FxBuildHasher.hash_one(here), FxBuildHasher.hash_one(read));

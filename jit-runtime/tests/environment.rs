@@ -29,7 +29,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-#[ignore = "run by the other tests in processes of their own"]
+#[ignore = "run by the other tests in separate processes"]
 fn launches_twice() {
     for value in [1, 2] {
         if let Err(error) = launch_constant(value) {
@@ -67,7 +67,7 @@ fn settings_reach_what_they_set() {
 }
 
 #[test]
-fn the_first_launch_refuses_a_bad_value_and_says_what_was_meant() {
+fn the_first_launch_rejects_a_bad_value_and_suggests_the_intended_one() {
     let output = text(&run_child(&[("JIT_DEVICE", "interpeter")]));
     assert!(
         output.contains("JIT_DEVICE is set to `interpeter`; it takes `cpu` (or `llvm`) or `interpreter`"),

@@ -55,7 +55,7 @@ fn launch_gather(index: &Arc<Buffer>, output: &Arc<Buffer>) -> Result<(), Error>
 }
 
 #[test]
-fn sync_reports_each_failure_that_nobody_has_seen_once() {
+fn sync_reports_each_unreported_failure_once() {
     let mut indices = vec![3_u32; WIDTH];
     indices[WIDTH / 2] = 10;
     let bad = Buffer::from_bytes(bytemuck::cast_slice(&indices)).unwrap();
@@ -71,7 +71,12 @@ fn sync_reports_each_failure_that_nobody_has_seen_once() {
     assert_eq!(error.site().unwrap().file(), file!());
     sync().unwrap();
     for buffer in [&first, &second] {
-        assert_eq!(buffer.wait().unwrap_err().kind(), ErrorKind::Launch, "what was not computed stays a failure");
+        assert_eq!(
+            buffer.wait().unwrap_err().kind(),
+            ErrorKind::Launch,
+            "values that were not computed remain a \
+            failure"
+        );
     }
     third.wait().unwrap();
 

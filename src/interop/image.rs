@@ -79,7 +79,7 @@ impl<T: Element> Tensor<T> {
         };
         let size = size.and_then(|(rows, columns)| Some((u32::try_from(columns).ok()?, u32::try_from(rows).ok()?)));
         let refused = || {
-            let what = format!("a tensor of shape {:?} is no picture with pixels of {count} channels", self.shape());
+            let what = format!("a tensor of shape {:?} is not an image with pixels of {count} channels", self.shape());
             let hint = "the axes are rows, columns and channels; `move_axis` and `slice` bring them into this order";
             Error::new(ErrorKind::InvalidArgument, what).at(site).with_hint(hint)
         };

@@ -47,8 +47,11 @@ impl<T: Element> Tensor<T> {
         let site = std::panic::Location::caller();
         let elements = self.to_vec()?;
         ArrayD::from_shape_vec(IxDyn(self.shape()), elements).map_err(|error| {
-            Error::new(ErrorKind::InvalidArgument, format!("no `ndarray` of shape {:?}: {error}", self.shape()))
-                .at(site)
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("cannot make an `ndarray` of shape {:?}: {error}", self.shape()),
+            )
+            .at(site)
         })
     }
 }

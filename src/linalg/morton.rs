@@ -44,7 +44,7 @@ macro_rules! morton {
     ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*] $T:ident $bits:literal) => {
         impl $Vec<$T> {
             /// Returns the Morton code of a position of a grid.
-            #[doc = concat!("Of each coordinate the lower ", $bits, " bits count.")]
+            #[doc = concat!("Only the lower ", $bits, " bits of each coordinate are used.")]
             #[must_use]
             #[track_caller]
             pub fn to_morton(&self) -> Array<$T> {

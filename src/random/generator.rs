@@ -103,7 +103,7 @@ impl Generator {
     pub(super) fn key_of_permutation(&mut self) -> [UInt; 2] {
         if self.calls.len() != 1 || self.key.len() != 1 {
             refuse(
-                "a permutation was asked for from a generator whose lanes have drawn differently often".into(),
+                "a permutation needs a generator whose lanes have drawn equally often".into(),
                 "all lanes of a permutation share its key: split off a generator for permutations before the loop",
             );
         }
@@ -228,7 +228,7 @@ impl Generator {
     #[track_caller]
     pub fn choice<T: Element>(&mut self, from: &Array<T>, width: impl Into<Size>) -> Array<T> {
         if from.width() == 0 {
-            refuse("a choice from an array without elements was asked for".into(), "give an array with elements");
+            refuse("cannot choose from an array without elements".into(), "pass an array with elements");
         }
         let call = self.call(width.into());
         from.gather(&call.below_size(from.width()))
@@ -240,8 +240,8 @@ impl Generator {
 pub(super) fn parameter<T: Element>(name: &str, value: Array<T>, width: Size) -> Array<T> {
     if value.width() != 1 && value.width() != width {
         refuse(
-            format!("{width} random numbers were asked for with a parameter `{name}` of {} lanes", value.len()),
-            "give one value, or as many as there are numbers",
+            format!("cannot draw {width} random numbers with a parameter `{name}` of width {}", value.len()),
+            "pass one value, or as many as there are numbers",
         );
     }
     if value.is_literal() { value.make_opaque() } else { value }

@@ -27,7 +27,7 @@ impl Generator {
         let (first, last) = ends(&range);
         if first > last {
             refuse(
-                format!("random numbers of an empty range were asked for: there is none from {first} to {last}"),
+                format!("cannot draw random numbers from an empty range: there are none from {first} to {last}"),
                 "the lower bound must be below the upper one, or equal to it in `low..=high`",
             );
         }

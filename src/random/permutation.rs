@@ -104,7 +104,7 @@ impl Generator {
     fn places(&mut self, size: Size, count: Size) -> UInt {
         if u64::try_from(size.now()).is_ok_and(|size| size > 1 << 32) {
             refuse(
-                format!("a permutation of {size} numbers was asked for"),
+                format!("cannot make a permutation of {size} numbers"),
                 "permutations have at most 4294967296 numbers, as 32 bits count them",
             );
         }
@@ -144,8 +144,8 @@ impl Generator {
         let count = count.into();
         if count > from.width() {
             refuse(
-                format!("a sample of {count} elements, none twice, was asked for from an array of {}", from.width()),
-                "ask for at most as many as there are; `choice` may take elements several times",
+                format!("cannot draw {count} elements without replacement from an array of {}", from.width()),
+                "draw at most as many as there are; `choice` draws with replacement",
             );
         }
         from.gather(&self.places(from.width(), count))

@@ -123,7 +123,7 @@ impl Philox4x32 {
         if !ALLOWED_ROUNDS.contains(&rounds) {
             let (least, most) = (ALLOWED_ROUNDS.start(), ALLOWED_ROUNDS.end());
             refuse(
-                format!("Philox4x32 with {rounds} rounds was asked for; it takes {least} to {most}"),
+                format!("Philox4x32 cannot have {rounds} rounds; it takes {least} to {most}"),
                 "10 rounds are the recommended number, 7 the smallest one that passes the usual tests",
             );
         }

@@ -29,7 +29,7 @@ const R_DIMENSIONS: u32 = 16;
 fn check_dimension(sequence: &str, dimension: u32, dimensions: u32) {
     if dimension >= dimensions {
         refuse(
-            format!("dimension {dimension} of {sequence} was asked for, which has {dimensions}"),
+            format!("{sequence} has no dimension {dimension}: it has {dimensions} dimensions"),
             &format!("dimensions count from 0 to {}", dimensions - 1),
         );
     }
@@ -181,7 +181,7 @@ fn hash(word: &UInt) -> UInt {
 pub fn r_sequence<T: FloatElement>(index: &UInt, dimensions: u32, dimension: u32) -> Array<T> {
     if !(1..=R_DIMENSIONS).contains(&dimensions) {
         refuse(
-            format!("the R sequence of {dimensions} dimensions was asked for"),
+            format!("the R sequence cannot have {dimensions} dimensions"),
             &format!("it has from 1 to {R_DIMENSIONS} dimensions"),
         );
     }

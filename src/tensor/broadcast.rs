@@ -18,7 +18,7 @@ use crate::{Array, Element, Operand, Size};
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{T}` cannot be combined with `{Self}`",
     label = "expected a tensor or array of `{T}`, a reference to one, or `{T}`",
-    note = "element types do not convert by themselves: write `.cast::<{T}>()`"
+    note = "element types are not converted implicitly: write `.cast::<{T}>()`"
 )]
 pub trait TensorOperand<T: Element> {
     /// Returns the operand as a tensor.

@@ -26,17 +26,17 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// True where `self` is less; false for NaN.
+    /// Returns true where `self` is less; false for NaN.
     lt;
-    /// True where `self` is less or equal; false for NaN.
+    /// Returns true where `self` is less or equal; false for NaN.
     le;
-    /// True where `self` is greater; false for NaN.
+    /// Returns true where `self` is greater; false for NaN.
     gt;
-    /// True where `self` is greater or equal; false for NaN.
+    /// Returns true where `self` is greater or equal; false for NaN.
     ge;
-    /// True where both are equal; false for NaN.
+    /// Returns true where both are equal; false for NaN.
     eq;
-    /// True where they differ; true for NaN.
+    /// Returns true where they differ; true for NaN.
     ne;
 }
 

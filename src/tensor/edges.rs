@@ -80,7 +80,7 @@ impl<T: Element> Tensor<T> {
     pub fn pad(&self, widths: &[(usize, usize)], edge: Edge<T>) -> Self {
         if widths.len() != self.ndim() {
             let what = format!("{} widths do not pad a tensor of shape {:?}", widths.len(), &*self.shape);
-            Misuse::new(what, Location::caller()).hint("give each axis a pair of widths, (0, 0) for none").panic();
+            Misuse::new(what, Location::caller()).hint("pass a pair of widths for each axis, (0, 0) for none").panic();
         }
         if widths.iter().all(|width| *width == (0, 0)) {
             return self.clone();

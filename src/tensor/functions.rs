@@ -9,8 +9,8 @@ macro_rules! functions {
     ($($bound:ident: $($name:ident)*;)*) => {$(
         impl<T: $bound> Tensor<T> {
             $(
-                #[doc = concat!("[`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") of each \
-                    element.")]
+                #[doc = concat!("Applies [`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") to \
+                    each element.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $name(&self) -> Self {
@@ -25,8 +25,8 @@ macro_rules! functions_of_two {
     ($($bound:ident: $($name:ident)*;)*) => {$(
         impl<T: $bound> Tensor<T> {
             $(
-                #[doc = concat!("[`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") of each \
-                    element and another, which broadcast.")]
+                #[doc = concat!("Applies [`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") to \
+                    the elements of two tensors, which broadcast.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $name(&self, other: impl TensorOperand<T>) -> Self {
@@ -44,8 +44,8 @@ macro_rules! functions_of_three {
     ($($bound:ident: $($name:ident)*;)*) => {$(
         impl<T: $bound> Tensor<T> {
             $(
-                #[doc = concat!("[`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") of each \
-                    element and two others, which broadcast.")]
+                #[doc = concat!("Applies [`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") to \
+                    the elements of three tensors, which broadcast.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $name(&self, second: impl TensorOperand<T>, third: impl TensorOperand<T>) -> Self {

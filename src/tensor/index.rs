@@ -194,10 +194,10 @@ impl Index {
 
 /// The types that [`s!`](crate::s) accepts.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` picks no elements of a tensor",
+    message = "`{Self}` is not an index of a tensor",
     label = "expected a number, a range, `None`, `Ellipsis`, or an array or tensor of integers",
-    note = "how many elements a mask picks is not known while recording: assign with `set_where`, choose with \
-            `mask.select(a, b)`, or take the positions of the true elements with `compress`"
+    note = "how many elements a mask selects is not known while recording: assign with `set_where`, select with \
+        `mask.select(a, b)`, or take the positions of the true elements with `compress`"
 )]
 pub trait IntoIndex {
     /// Returns the index.

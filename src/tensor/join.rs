@@ -28,7 +28,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn concat(tensors: &[impl Borrow<Tensor<T>>], axis: impl Into<Axis>) -> Self {
         let Some(first) = tensors.first().map(Borrow::borrow) else {
-            Misuse::new("no tensors to join", Location::caller()).hint("give at least one").panic()
+            Misuse::new("there are no tensors to join", Location::caller()).hint("pass at least one").panic()
         };
         let axis = axis.into().resolve(&first.shape);
         // No closure, so that the reported line is that of our caller.
@@ -53,7 +53,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn stack(tensors: &[impl Borrow<Tensor<T>>], axis: impl Into<Axis>) -> Self {
         let Some(first) = tensors.first().map(Borrow::borrow) else {
-            Misuse::new("no tensors to stack", Location::caller()).hint("give at least one").panic()
+            Misuse::new("there are no tensors to stack", Location::caller()).hint("pass at least one").panic()
         };
         let axis = axis.into().resolve_new(&first.shape);
         // No closure, so that the reported line is that of our caller.
@@ -76,7 +76,7 @@ impl<T: Element> Tensor<T> {
         let length = self.shape[axis];
         if parts == 0 || length % parts != 0 {
             let what = format!("axis {axis} of length {length} cannot be split into {parts} equal parts");
-            Misuse::new(what, Location::caller()).hint("`split_at` takes the places to split at").panic();
+            Misuse::new(what, Location::caller()).hint("`split_at` takes the positions to split at").panic();
         }
         let step = length / parts;
         let mut all = Vec::with_capacity(parts);
@@ -98,7 +98,7 @@ impl<T: Element> Tensor<T> {
         let length = self.shape[axis];
         if !places.is_sorted() || places.last().is_some_and(|&last| length < last) {
             let what = format!("axis {axis} of length {length} cannot be split at {places:?}");
-            Misuse::new(what, Location::caller()).hint("places ascend from 0 to the length of the axis").panic();
+            Misuse::new(what, Location::caller()).hint("positions ascend from 0 to the length of the axis").panic();
         }
         let mut begin = Size::from(0);
         let mut parts = Vec::with_capacity(places.len() + 1);
@@ -179,8 +179,8 @@ impl<T: Element> Tensor<T> {
         let axis = axis.into().resolve(&self.shape);
         if self.shape[axis] != times.len() {
             let what =
-                format!("{} counts do not belong to axis {axis}, which has length {}", times.len(), self.shape[axis]);
-            Misuse::new(what, Location::caller()).hint("one count for each element along the axis").panic();
+                format!("{} counts do not match axis {axis}, which has length {}", times.len(), self.shape[axis]);
+            Misuse::new(what, Location::caller()).hint("pass one count for each element along the axis").panic();
         }
         let positions: Vec<u32> = times
             .iter()

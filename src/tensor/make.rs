@@ -109,8 +109,9 @@ fn from_nested<T: Element>(values: &(impl Nested<T> + ?Sized)) -> Tensor<T> {
     let (mut lengths, mut elements) = (Vec::new(), Vec::new());
     values.shape(&mut lengths);
     if !values.flatten(&lengths, &mut elements) {
-        let what =
-            format!("nested lists of different lengths are no tensor: the first of each make the shape {lengths:?}");
+        let what = format!(
+            "nested lists of different lengths are not a tensor: the first of each level have the shape {lengths:?}"
+        );
         jit_core::misuse::Misuse::new(what, std::panic::Location::caller())
             .hint("all lists of one level must have the same length")
             .panic();

@@ -42,7 +42,7 @@ impl<T: Number> Tensor<T> {
     #[track_caller]
     pub fn matmul(&self, other: &Tensor<T>) -> Self {
         if self.ndim() == 0 || other.ndim() == 0 {
-            inner_mismatch(&self.shape, &other.shape, "a tensor without axes is no matrix: multiply with `*`");
+            inner_mismatch(&self.shape, &other.shape, "a tensor without axes is not a matrix: multiply with `*`");
         }
         let a = if self.ndim() == 1 { self.expand_dims(0) } else { self.clone() };
         let b = if other.ndim() == 1 { other.expand_dims(1) } else { other.clone() };

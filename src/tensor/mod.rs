@@ -163,7 +163,7 @@ impl<T: Element> Tensor<T> {
     /// [`Tensor::width`].
     #[must_use]
     #[track_caller]
-    #[expect(clippy::len_without_is_empty, reason = "as for arrays: a tensor is no collection")]
+    #[expect(clippy::len_without_is_empty, reason = "as for arrays: a tensor is not a collection")]
     pub fn len(&self) -> usize {
         self.array.len()
     }
@@ -274,7 +274,7 @@ fn filled<U: Element>(array: Array<U>, count: Size) -> Array<U> {
     if array.width() == 1 {
         return array.gather(&crate::UInt::zeros(count));
     }
-    let what = format!("the function gave {} elements for a tensor of {count}", array.width());
+    let what = format!("the function returned {} elements for a tensor of {count}", array.width());
     Misuse::new(what, Location::caller())
         .value("its result", array.var())
         .hint("`map` and `zip_with` are for functions that work element by element")

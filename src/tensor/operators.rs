@@ -186,9 +186,7 @@ impl<T: Element> Tensor<T> {
         let (own, other) = (&*self.shape, &*result.shape);
         let what = format!("a tensor of shape {own:?} cannot take a result of shape {other:?} in place");
         jit_core::misuse::Misuse::new(what, std::panic::Location::caller())
-            .hint(
-                "an assigning operator broadcasts its right side alone: write `a = a + b` where the shape is to change",
-            )
+            .hint("an assigning operator broadcasts only its right side: write `a = a + b` to change the shape")
             .panic()
     }
 }

@@ -180,7 +180,7 @@ impl<T: Number> Tensor<T> {
         let shape = self.reduced_shape(&named, axes.keeps);
         let reduction = Reduction::new(&self.shape, &named);
         if is(reduction.length(), 0) && !is_empty(&shape) {
-            let what = format!("no element along axes {named:?} of shape {:?} is the first or last", &*self.shape);
+            let what = format!("there is no minimum or maximum along axes {named:?} of shape {:?}", &*self.shape);
             Misuse::new(what, std::panic::Location::caller())
                 .hint("an axis of length 0 has no smallest element")
                 .panic();

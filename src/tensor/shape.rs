@@ -196,7 +196,7 @@ impl Shape {
     fn refuse(&self, count: Size, describe: &dyn Fn(Misuse) -> Misuse) -> ! {
         let (what, hint) = if self.0.iter().filter(|length| **length == OPEN).count() > 1 {
             (
-                format!("the shape {self} leaves more than one axis open"),
+                format!("the shape {self} has more than one unknown length"),
                 "−1 represents one length, which follows from the others",
             )
         } else if self.0.contains(&OPEN) {
@@ -222,7 +222,7 @@ pub(super) fn element_count(lengths: &[Size]) -> Size {
         _ if is_empty(lengths) => Size::from(0),
         Some(count) if u32::try_from(count).is_ok() => product(lengths),
         _ => Misuse::new(format!("a tensor of shape {lengths:?} has too many elements"), Location::caller())
-            .hint("tensors have fewer than 2^32 elements: cut the work into parts")
+            .hint("tensors have fewer than 2^32 elements: split the work into parts")
             .panic(),
     }
 }

@@ -104,7 +104,7 @@ fn parts<'a>(shape: &[Size], indices: &'a [Index]) -> Vec<Part<'a>> {
     if used > shape.len() || ellipses > 1 {
         let what = match ellipses {
             0 | 1 => format!("{used} indices are too many for a tensor of shape {shape:?}"),
-            _ => format!("{ellipses} ellipses in one list of indices leave open which axes they represent"),
+            _ => format!("{ellipses} ellipses in one list of indices are ambiguous"),
         };
         Misuse::new(what, Location::caller())
             .hint("one index for each axis, and one `Ellipsis` for those left over")

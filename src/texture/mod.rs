@@ -311,7 +311,7 @@ fn check_texels<const D: usize>(shape: &[Size]) {
         _ if shape.iter().any(|&length| length > i32::MAX as usize - 8) => "dimensions have fewer than 2^31 texels",
         _ => return,
     };
-    let what = format!("a tensor of shape {shape:?} is no texture of {D} dimensions");
+    let what = format!("a tensor of shape {shape:?} is not a texture of {D} dimensions");
     Misuse::new(what, Location::caller()).hint(hint).panic()
 }
 

@@ -7,7 +7,7 @@ use crate::{Array, FloatElement, Number};
 
 /// A position in a texture of `D` dimensions, in fractions of the whole.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no position in a texture of {D} dimensions",
+    message = "`{Self}` is not a position in a texture of {D} dimensions",
     label = "expected an array for one dimension, a `Vec2` or `Vec3` for two or three, of floats"
 )]
 pub trait Position<const D: usize> {

@@ -18,7 +18,7 @@
     clippy::op_ref,
     clippy::redundant_guards,
     clippy::useless_conversion,
-    reason = "one text for arrays and numbers, written as users write it"
+    reason = "the same code is for arrays and numbers, and written as users write it"
 )]
 
 use jit::prelude::*;

@@ -44,7 +44,7 @@ mod host {
 
 macro_rules! proxies {
     ($(fn $name:ident $arguments:tt -> $result:ty $body:block)*) => {
-        #[allow(clippy::clone_on_copy, clippy::manual_range_contains, reason = "the text is that of arrays, too")]
+        #[allow(clippy::clone_on_copy, clippy::manual_range_contains, reason = "the same code is for arrays")]
         mod plain {
             use super::host::{List, Local};
 
@@ -433,7 +433,7 @@ nested! {
 }
 
 #[test]
-fn what_an_inner_evaluated_loop_writes_is_visible_in_the_outer_one() {
+fn writes_of_an_inner_evaluated_loop_are_visible_in_the_outer_one() {
     let start: Vec<u32> = (0..67).map(|lane| if lane % 9 == 0 { 14 } else { lane % 4 }).collect();
     let (mut sums, mut mirror, mut seen) = (vec![0; 5], vec![0; 67], vec![0; 67]);
     for (lane, &start) in start.iter().enumerate() {
@@ -457,7 +457,7 @@ fn what_an_inner_evaluated_loop_writes_is_visible_in_the_outer_one() {
 }
 
 #[test]
-fn what_is_evaluated_in_an_arm_was_still_written_there() {
+fn arrays_evaluated_in_an_arm_still_count_as_written_there() {
     #[jit]
     fn count(start: &UInt) -> UInt {
         let mut sums = UInt::zeros(3);

@@ -1,9 +1,6 @@
 //! `#[jit]` over arrays: each test compares with plain Rust over numbers, on each device.
 
-#![allow(
-    clippy::assign_op_pattern,
-    reason = "these programs are written as users write them, not as they would best be"
-)]
+#![allow(clippy::assign_op_pattern, reason = "these programs are written as users write them")]
 
 use jit::prelude::*;
 
@@ -445,7 +442,7 @@ fn panic_of(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
 }
 
 #[jit]
-#[allow(deprecated, reason = "the compiler warns of it, and tracing refuses it")]
+#[allow(deprecated, reason = "the compiler warns, and tracing rejects it")]
 fn host_counter(x: Float) -> Float {
     let mut count = 0;
     let mut y = x;
@@ -506,7 +503,7 @@ fn two_stages(x: &Float) -> Float {
 }
 
 #[test]
-fn kernels_bear_the_name_of_their_function() {
+fn kernels_have_the_name_of_their_function() {
     // Reading the history empties it, and other tests read it, too: launches that they take are repeated.
     let is_launched_as = |label: &str, function: fn(&Float) -> Float| {
         (0..100).any(|_| {
@@ -549,7 +546,7 @@ fn raised_through_a_returned_reference(x: Float) -> Float {
 }
 
 #[test]
-fn what_a_returned_reference_changes_in_a_traced_if_changes_on_its_lanes() {
+fn changes_through_a_returned_reference_in_a_traced_if_affect_its_lanes() {
     on_each_device(|| {
         let got = raised_through_a_returned_reference(Float::from([0.0, 1.0, 2.0])).to_vec().unwrap();
         assert_eq!(got, [0.0, 1.0, 12.0]);

@@ -217,7 +217,7 @@ fn containers_of_the_standard_library_are_searched() {
 }
 
 #[test]
-fn maps_are_lent_in_the_order_in_which_they_are_shown() {
+fn maps_are_lent_in_the_order_in_which_they_are_visited() {
     let mut map: HashMap<String, Float> = (0..50).map(|key| (format!("k{key}"), Float::from(key as f32))).collect();
     let (shown, lent, host) = seen(&mut map);
     assert_eq!(shown, lent);
@@ -227,7 +227,7 @@ fn maps_are_lent_in_the_order_in_which_they_are_shown() {
 }
 
 #[test]
-fn what_is_shared_is_seen_but_not_lent() {
+fn shared_arrays_are_visited_but_not_lent() {
     let a = Float::from([1.0, 2.0]) + 1.0;
     let mut tree = (&a, Rc::new(a.clone()), a.clone());
     let (shown, lent, host) = seen(&mut tree);

@@ -140,7 +140,7 @@ fn replayed_sums_are_those_of_the_recording_for_any_number_of_threads() {
 }
 
 #[test]
-fn the_last_lane_wins_where_that_is_asked_for() {
+fn the_last_lane_wins_if_requested() {
     const WIDTH: usize = 200_000;
     let _settings = Settings::hold();
     set_deterministic(true);
@@ -161,7 +161,7 @@ fn the_last_lane_wins_where_that_is_asked_for() {
 }
 
 #[test]
-fn large_targets_are_summed_in_the_order_of_lanes_where_that_is_asked_for() {
+fn large_targets_are_summed_in_lane_order_if_requested() {
     const WIDTH: usize = 50_000;
     const ELEMENTS: usize = 250_000;
     let _settings = Settings::hold();
@@ -182,7 +182,7 @@ fn large_targets_are_summed_in_the_order_of_lanes_where_that_is_asked_for() {
 }
 
 #[test]
-fn lanes_find_what_those_before_them_left_where_that_is_asked_for() {
+fn lanes_get_the_old_elements_in_order_if_requested() {
     const WIDTH: usize = 100_000;
     let _settings = Settings::hold();
     set_deterministic(true);
@@ -195,5 +195,5 @@ fn lanes_find_what_those_before_them_left_where_that_is_asked_for() {
         let mut cells = UInt::full(u32::MAX, 100);
         cells.scatter_exchange(UInt::arange(WIDTH), &index).to_vec().unwrap()
     };
-    assert_eq!(same_for_all_threads("what lanes find", run), wanted);
+    assert_eq!(same_for_all_threads("the old elements of lanes", run), wanted);
 }

@@ -50,7 +50,7 @@ fn a_panic_while_tracing_leaves_arrays_usable() {
 }
 
 #[test]
-fn reading_what_is_not_there_is_an_error() {
+fn reading_a_missing_element_is_an_error() {
     on_each_device(|| {
         let x = Float::from([1.0, 2.0, 3.0]);
         let error = x.get(3).unwrap_err();

@@ -197,7 +197,7 @@ fn always_fast(x: &Float) -> (Float, Float, Float, Float) {
 }
 
 #[test]
-fn functions_say_how_they_are_computed() {
+fn functions_report_how_they_are_computed() {
     on_each_device(|| {
         let x = Float::from(arguments());
         let (exact, fast) = (x.exp().to_vec().unwrap(), fast_math(|| x.exp()).to_vec().unwrap());

@@ -88,7 +88,7 @@ fn floats_of_every_size_are_counted() {
 }
 
 #[test]
-fn intervals_without_parts_are_refused() {
+fn intervals_without_bins_are_refused() {
     let wrong: [fn() -> UInt; 4] = [
         || Float::zeros(3).histogram(0.0, 1.0, 0),
         || Float::zeros(3).histogram(1.0, 1.0, 3),
@@ -98,7 +98,7 @@ fn intervals_without_parts_are_refused() {
     for program in wrong {
         let panic = std::panic::catch_unwind(program).unwrap_err();
         let text = panic.downcast_ref::<String>().unwrap();
-        assert!(text.contains("parts of the interval from") && text.contains("histograms.rs"), "{text}");
+        assert!(text.contains("bins over the interval from") && text.contains("histograms.rs"), "{text}");
     }
 }
 

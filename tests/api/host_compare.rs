@@ -17,7 +17,7 @@
     clippy::search_is_some,
     clippy::borrowed_box,
     clippy::manual_range_contains,
-    reason = "these programs are written as users write them, not as they would best be"
+    reason = "these programs are written as users write them"
 )]
 
 use std::borrow::Cow;
@@ -275,7 +275,7 @@ pub(crate) fn of_results(values: &mut Vec<i64>, other: &Vec<i64>, token: &mut To
 }}
 
 #[test]
-fn texts_are_compared_as_rust_does() {
+fn strings_are_compared_as_rust_does() {
     let list = || vec!["alpha".to_owned(), "beta".to_owned()];
     for word in ["alpha", "beta", "zeta"] {
         same!(texts("alpha".to_owned(), list(), word, Cow::Borrowed(word), word.into()));
@@ -353,7 +353,7 @@ fn conditions_of_patterns_and_guards_are_compared_as_rust_does() {
 }
 
 #[test]
-fn what_mutable_references_refer_to_is_compared() {
+fn referents_of_mutable_references_are_compared() {
     for like in ["abc", "x"] {
         let run = |f: fn(&mut Vec<i64>, &Vec<i64>, &mut Token, &Token) -> (bool, bool, bool, bool, i64)| {
             f(&mut vec![1, 2, 3], &vec![1, 2, 3], &mut Token("abc".to_owned()), &Token(like.to_owned()))
@@ -376,7 +376,7 @@ fn clamped<T: FloatElement>(x: &mut Array<T>, low: T, high: &Array<T>) -> Array<
 }
 
 #[test]
-fn generic_numbers_stand_on_both_sides_of_arrays() -> Result<(), jit::Error> {
+fn generic_numbers_are_operands_on_both_sides_of_arrays() -> Result<(), jit::Error> {
     let mut x = Float::from([-1.0, 1.5, 9.0]);
     assert_eq!(clamped(&mut x, 1.0, &Float::from(5.0)).to_vec()?, [1.0, 1.5, 5.0]);
     let mut x = Float64::from([-1.0, 1.5, 9.0]);

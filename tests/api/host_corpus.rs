@@ -11,7 +11,7 @@
     clippy::manual_is_multiple_of,
     clippy::never_loop,
     clippy::nonminimal_bool,
-    reason = "these programs are written as users write them, not as they would best be"
+    reason = "these programs are written as users write them"
 )]
 
 use std::collections::BTreeMap;

@@ -25,7 +25,7 @@
     clippy::useless_vec,
     clippy::large_types_passed_by_value,
     clippy::collapsible_match,
-    reason = "these programs are written as users write them, not as they would best be"
+    reason = "these programs are written as users write them"
 )]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -1,6 +1,6 @@
 //! `a[i]` and `as` in `#[jit]` functions: gathers, scatters and conversions of arrays.
 
-#![allow(clippy::unnecessary_cast, reason = "the casts are what is tested")]
+#![allow(clippy::unnecessary_cast, reason = "the casts are the subject of the test")]
 
 use jit::prelude::*;
 

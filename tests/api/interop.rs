@@ -44,7 +44,7 @@ fn elements_of_every_type_go_to_the_host_and_back() {
 }
 
 #[test]
-fn what_has_no_memory_is_viewed_too() {
+fn arrays_without_memory_are_viewed_too() {
     on_each_device(|| {
         assert_eq!(&*Float::full(2.5, 3).view().unwrap(), [2.5; 3]);
         assert_eq!(&*Int::opaque(7).view().unwrap(), [7]);
@@ -56,7 +56,7 @@ fn what_has_no_memory_is_viewed_too() {
 }
 
 #[test]
-fn a_view_shows_the_memory_itself() {
+fn a_view_is_the_memory_itself() {
     on_each_device(|| {
         let x = Float::arange(1000) * 2.0;
         let (first, second) = (x.view().unwrap(), x.view().unwrap());
@@ -106,10 +106,13 @@ fn views_are_read_while_other_threads_compute() {
 }
 
 #[test]
-fn wrong_lengths_are_errors_that_say_so() {
+fn wrong_lengths_are_errors_that_state_them() {
     let error = Float::from_bytes(&[0; 10]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(error.to_string().contains("10 bytes are no whole number of elements of f32, which take 4"), "{error}");
+    assert!(
+        error.to_string().contains("10 bytes are not a whole number of elements of f32, which take 4 each"),
+        "{error}"
+    );
     assert!(error.site().unwrap().file().ends_with("interop.rs"));
     let error = Float::zeros(3).read_into(&mut [0.0; 2]).unwrap_err();
     assert!(error.to_string().contains("width 3 does not fit a slice of 2"), "{error}");
@@ -119,7 +122,7 @@ fn wrong_lengths_are_errors_that_say_so() {
 }
 
 #[test]
-fn bytes_that_are_no_truth_values_become_some() {
+fn bytes_that_are_not_truth_values_become_some() {
     on_each_device(|| {
         let mask = Mask::from_bytes(&[0, 1, 2, 255]).unwrap();
         assert_eq!(mask.to_bytes().unwrap(), [0, 1, 1, 1]);

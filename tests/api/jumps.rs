@@ -12,7 +12,7 @@
     clippy::needless_return,
     clippy::explicit_counter_loop,
     clippy::collapsible_if,
-    reason = "these programs are written as users write them, not as they would best be"
+    reason = "these programs are written as users write them"
 )]
 
 use super::control_flow::on_each_device;
@@ -652,9 +652,9 @@ fn wrong_jumps_name_the_line() {
     let message = panic_of(|| drop(host_counter(&Float::from(&LANES[..]))));
     assert!(message.contains("`k` changes from 0 to 1") && message.contains("jumps.rs:"), "{message}");
     let message = panic_of(|| assert!(host_value(&Float::from(&LANES[..])) > 0.0));
-    assert!(message.contains("lanes leave with different host values, 1.0 and 2.0"), "{message}");
+    assert!(message.contains("lanes exit with different host values, 1.0 and 2.0"), "{message}");
     let message = panic_of(|| drop(no_steps(&UInt::from([3, 4]))));
-    assert!(message.contains("steps of zero") && message.contains("jumps.rs:"), "{message}");
+    assert!(message.contains("the step of a range is zero") && message.contains("jumps.rs:"), "{message}");
     // The thread can continue tracing.
     assert_eq!(returns::return_in_while::traced(&Float::from(1.0)).to_vec().unwrap().len(), 1);
 }

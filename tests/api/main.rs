@@ -1,5 +1,5 @@
 //! Tests through the public interface of `jit`.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod accepted;
 mod algorithms;

@@ -4,7 +4,7 @@
     clippy::clone_on_copy,
     clippy::erasing_op,
     clippy::manual_is_multiple_of,
-    reason = "some programs are one text for arrays and numbers"
+    reason = "some programs are the same code for arrays and numbers"
 )]
 
 use jit::prelude::*;
@@ -288,7 +288,7 @@ fn of_elements(kinds: &UInt, i: &UInt, k: u32) -> UInt {
 }
 
 #[test]
-fn what_is_matched_can_be_an_element_or_a_host_value() {
+fn elements_and_host_values_are_matched() {
     let kinds = UInt::from([0, 5, 7]);
     let i = UInt::from([2, 0]);
     assert_eq!(of_elements(&kinds, &i, 2).to_vec().unwrap(), [71, 3]);

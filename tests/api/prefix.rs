@@ -120,7 +120,7 @@ fn sums_in_a_loop(x: &UInt) -> UInt {
 }
 
 #[test]
-fn what_does_not_depend_on_a_loop_is_computed_before_it() {
+fn loop_invariant_values_are_computed_before_the_loop() {
     on_each_device(|| {
         assert_eq!(sums_in_a_loop(&UInt::from([1, 2, 3])).to_vec().unwrap(), [3, 9, 18]);
     });
@@ -150,7 +150,7 @@ fn operations_that_do_not_exist_are_refused() {
     let text = message(|| drop(Float::from([1.0]).prefix_reduce(ReduceOp::And)));
     assert!(text.contains("type f32 cannot be combined by `ReduceOp::And`") && text.contains("prefix.rs"), "{text}");
     let text = message(|| drop(Mask::from([true]).prefix_reduce(ReduceOp::Add)));
-    assert!(text.contains("to count them"), "{text}");
+    assert!(text.contains("to count true elements"), "{text}");
     let text = message(|| drop(UInt::from([1]).block_prefix_sum(0)));
     assert!(text.contains("at least one element"), "{text}");
 }

@@ -156,7 +156,7 @@ fn more_than_a_thousand_elements_are_shortened() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_prints_its_error() {
+fn values_that_cannot_be_evaluated_print_their_error() {
     let text = (Float::placeholder(3) + 1.0).to_string();
     assert!(text.starts_with('<') && text.ends_with('>') && text.contains("placeholder"), "{text}");
 }
@@ -208,7 +208,7 @@ fn printed_inside(x: &Float, given: &Float) -> Float {
 
 /// Printing while a loop is recorded prints known values, evaluates nothing, and does not disturb the recording.
 #[test]
-fn what_is_computed_inside_of_a_region_is_printed_as_symbolic() {
+fn values_computed_in_a_region_are_printed_as_symbolic() {
     on_each_device(|| {
         let given = Float::from([7.0, 8.0]);
         given.to_vec().unwrap();

@@ -130,7 +130,7 @@ fn every_operation_reduces() {
 }
 
 #[test]
-fn nothing_times_a_sum_is_nothing() {
+fn zero_times_a_sum_is_zero() {
     let (nothing, numbers) = (UInt::from(Vec::new()) + 1, UInt::from([1, 2, 3]));
     jit::eval(&nothing).unwrap();
     assert_eq!((&nothing * numbers.sum()).to_vec().unwrap(), []);

@@ -222,7 +222,7 @@ fn print_until(x: &UInt, stop: usize) -> UInt {
 }
 
 #[test]
-fn what_is_aborted_prints_nothing() {
+fn aborted_regions_print_nothing() {
     on_each_device(|printed| {
         let x = UInt::opaque(4);
         for stop in 0..2 {
@@ -241,7 +241,7 @@ fn what_is_aborted_prints_nothing() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_does_not_print() {
+fn values_that_cannot_be_evaluated_print_nothing() {
     on_each_device(|printed| {
         jit::print!("{}", UInt::placeholder(3));
         jit::print!("{}", UInt::opaque(1));

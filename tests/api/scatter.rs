@@ -91,7 +91,7 @@ fn clones_keep_their_elements() {
 }
 
 #[test]
-fn a_gather_that_is_not_evaluated_yet_reads_the_elements_of_its_time() {
+fn a_gather_that_is_not_evaluated_yet_reads_the_elements_from_when_it_was_recorded() {
     on_each_device(|| {
         let mut x = Int::from([1, 2, 3]);
         let reversed = x.gather(&UInt::from([2, 1, 0]));
@@ -135,7 +135,7 @@ fn targets_may_be_expressions() {
 }
 
 #[test]
-fn what_is_written_can_be_gathered_from_and_reduced_in_one_evaluation() {
+fn written_arrays_are_gathered_from_and_reduced_in_one_evaluation() {
     on_each_device(|| {
         let lanes = 1000;
         let index = UInt::arange(lanes) * 7 % 10;
@@ -458,7 +458,7 @@ fn a_loop_over_numbers_runs_on_the_lanes_of_what_it_scatters_and_writes_numbers_
 
 /// Only where one value would be exchanged by several lanes, all but one would not learn what was there.
 #[test]
-fn a_loop_of_one_lane_learns_what_was_there() {
+fn a_loop_of_one_lane_gets_the_old_element() {
     #[jit]
     fn run(counter: &mut UInt) -> UInt {
         let (mut i, mut sum) = (UInt::from(0), UInt::from(0));
@@ -478,7 +478,7 @@ fn a_loop_of_one_lane_learns_what_was_there() {
 type Step = fn(&Int, &mut Int) -> Int;
 
 #[test]
-fn what_a_loop_writes_is_not_read_in_it() {
+fn arrays_that_a_loop_writes_are_not_read_in_it() {
     #[jit]
     fn elementwise(x: &Int, target: &mut Int) -> Int {
         let mut y = x.clone();
@@ -568,7 +568,7 @@ fn what_a_loop_writes_is_not_read_in_it() {
 }
 
 #[test]
-fn what_is_written_feeds_a_prefix_sum_and_back() {
+fn a_written_array_is_the_input_of_a_prefix_sum_whose_result_is_written() {
     on_each_device(|| {
         let mut counts = UInt::zeros(4);
         counts.scatter_add(1, &UInt::from([3, 0, 3, 1]));

@@ -154,14 +154,14 @@ fn numbers_come_in_steps() {
 fn wrong_shapes_are_refused_with_the_line() {
     let x = Int::from([1, 2, 3]);
     let messages = [
-        (refusal(|| x.slice(1..4)), "the range 1..4 is no part of an array of width 3"),
-        #[expect(clippy::reversed_empty_ranges, reason = "it is what the test is about")]
-        (refusal(|| x.slice(3..2)), "the range 3..2 is no part of an array of width 3"),
-        (refusal(|| x.slice_step(.., 0)), "a slice cannot advance by 0"),
+        (refusal(|| x.slice(1..4)), "the range 1..4 is out of range for an array of width 3"),
+        #[expect(clippy::reversed_empty_ranges, reason = "it is the subject of the test")]
+        (refusal(|| x.slice(3..2)), "the range 3..2 is out of range for an array of width 3"),
+        (refusal(|| x.slice_step(.., 0)), "the step of a slice cannot be 0"),
         (refusal(|| x.split(2)), "an array of width 3 cannot be split into 2 equal parts"),
         (refusal(|| x.split(0)), "an array of width 3 cannot be split into 0 equal parts"),
-        (refusal(|| x.split_at(4)), "the range 0..4 is no part"),
-        (refusal(|| Int::range_step(0, 3, 0)), "a range cannot advance by 0"),
+        (refusal(|| x.split_at(4)), "the range 0..4 is out of range"),
+        (refusal(|| Int::range_step(0, 3, 0)), "the step of a range cannot be 0"),
         (refusal(|| x.width() - 4), "the size 3 - 4 would be below zero"),
         (refusal(|| x.width() / 0), "the size 3 / 0 divides by zero"),
         (refusal(|| 5 % (x.width() - 3)), "the size 5 % 0 divides by zero"),
@@ -171,7 +171,7 @@ fn wrong_shapes_are_refused_with_the_line() {
         (refusal(|| x.repeat(1 << 32)), "is too wide"),
     ];
     for (message, wanted) in messages {
-        assert!(message.contains(wanted), "“{wanted}” is not said: {message}");
+        assert!(message.contains(wanted), "“{wanted}” is missing in: {message}");
         assert!(message.contains("tests/api/shapes.rs"), "the line is not named: {message}");
     }
 }

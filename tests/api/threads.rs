@@ -82,7 +82,7 @@ fn two_threads_run_a_thousand_different_programs_each() {
 }
 
 #[test]
-fn arrays_wander_between_threads() {
+fn arrays_are_sent_between_threads() {
     on_each_device(|| {
         let x = UInt::arange(1000);
         let doubled = thread::scope(|scope| scope.spawn(|| &x * 2).join().expect("the thread works"));

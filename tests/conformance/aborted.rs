@@ -1,7 +1,7 @@
 //! Regions that a panic ends: every array from before has contents afterwards, whether it was a constant, in memory or
 //! not yet computed.
 
-#![allow(clippy::type_complexity, reason = "the types of targets are shown where they are used")]
+#![allow(clippy::type_complexity, reason = "the types of targets are documented at their uses")]
 
 use jit::prelude::*;
 use jit::random::Pcg32;
@@ -350,7 +350,7 @@ fn evaluated_loops_that_are_aborted_leave_contents() {
 }
 
 #[test]
-fn a_state_that_was_not_assigned_is_what_it_was() {
+fn a_state_that_was_not_assigned_is_unchanged() {
     #[jit]
     fn run(x: &mut Float, memory: &mut Local<u32>, count: &mut UInt) {
         while *count < 3 {
@@ -374,7 +374,7 @@ fn a_state_that_was_not_assigned_is_what_it_was() {
 
 /// A rejection at the end of a region ends it like a panic inside it.
 #[test]
-fn what_is_refused_leaves_contents() {
+fn rejected_regions_leave_contents() {
     #[jit]
     fn widths(x: &mut Float, table: &mut UInt, mask: &Mask) {
         if *mask {
@@ -419,7 +419,7 @@ fn what_is_refused_leaves_contents() {
 }
 
 #[test]
-fn a_panic_that_is_caught_in_a_region_takes_back_what_was_written_in_it() {
+fn a_panic_that_is_caught_in_a_region_undoes_its_writes() {
     #[jit]
     fn inner(table: &mut UInt, at: &UInt) {
         if *at < 2 {

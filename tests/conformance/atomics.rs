@@ -1,6 +1,6 @@
 //! Atomic operations with results, and scatters in traced loops.
 
-#![allow(clippy::type_complexity, reason = "the types of targets are shown where they are used")]
+#![allow(clippy::type_complexity, reason = "the types of targets are documented at their uses")]
 
 use jit::prelude::*;
 
@@ -63,7 +63,7 @@ fn masked_off_lanes_take_no_slot() {
 
 // rows: C203 C204
 #[test]
-fn an_exchange_gives_what_was_there() {
+fn an_exchange_returns_the_old_element() {
     on_each_device(|| {
         let mut target = resident([1.5_f32, 2.5, 3.5, 4.5]);
         let old = target.scatter_exchange(Float::from([10.0, 20.0]), &UInt::from([3, 1]));

@@ -16,7 +16,7 @@ fn line_of(text: &str) -> u32 {
 fn assert_bounded<T: jit::Element>(array: &Array<T>, lane: u32, limit: u32, line: u32) {
     let error: Error = array.to_vec().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Launch, "{error}");
-    let what = format!("lane {lane} makes more than the {limit} iterations");
+    let what = format!("lane {lane} runs more than the {limit} iterations");
     assert!(error.to_string().contains(&what), "`{what}` is not in: {error}");
     assert_eq!(error.site().map(|site| site.line()), Some(line), "{error}");
 }
@@ -207,7 +207,7 @@ fn frozen_steps(n: &UInt) -> (UInt, UInt) {
 #[track_caller]
 fn assert_call_bounded(call: impl FnOnce() -> UInt, lane: u32) {
     let message = message_of(|| call().to_vec().unwrap());
-    assert!(message.contains(&format!("lane {lane} makes more than the 5 iterations")), "{message}");
+    assert!(message.contains(&format!("lane {lane} runs more than the 5 iterations")), "{message}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn each_lane_gets_what_its_arm_gives() {
         let x = UInt::from([5, 6, 1, 0]);
         let (a, b) = run(&x);
         assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![10, 10, 5, 5], vec![10, 10, 5, 5]));
-        assert_eq!(x.to_vec().unwrap(), [5, 6, 1, 0], "what was given to the function stays as it is");
+        assert_eq!(x.to_vec().unwrap(), [5, 6, 1, 0], "the arguments are not changed");
     });
 }
 
@@ -50,7 +50,7 @@ fn a_constant_condition_runs_one_arm() {
         let mut calls = [0; 2];
         let y = run(&Mask::from(true), &UInt::from(4), &mut calls);
         assert_eq!((calls, y.to_vec().unwrap()), ([1, 0], vec![5]));
-        assert!(y.is_evaluated(), "of constants it gives a constant");
+        assert!(y.is_evaluated(), "the result for constants is a constant");
         // A condition of many lanes widens values even if it is constant, and both arms must be known.
         let known = Mask::from([false, false]).bitand_constant();
         let message = crate::message_of(|| run(&known, &UInt::from(4), &mut calls));
@@ -94,7 +94,7 @@ fn widths_that_do_not_fit_into_a_branch_are_refused() {
         for (a, b) in [(2, 3), (3, 1), (0, 1)] {
             let message = message_of(|| run(&mask, &Float::zeros(a), &Float::ones(b)));
             let says = |text: &str| message.contains(text);
-            let is_refused = says("do not fit together") || says("the arms of a traced `if` give values of width");
+            let is_refused = says("do not match") || says("the arms of a traced `if` assign values of width");
             assert!(is_refused, "{message}");
             assert!(message.contains("branches.rs"), "{message}");
         }
@@ -147,7 +147,7 @@ fn parts_of_values_change_lane_by_lane() {
         let (pair_before, second) = (pair.clone(), pair.1.clone());
         run(&resident([true, false, true]), &mut pair, &mut list, &mut nested);
         assert_eq!(pair.0.to_vec().unwrap(), [101, 12, 103]);
-        assert!(pair.1.var().is_same(second.var()), "what does not change is what it was");
+        assert!(pair.1.var().is_same(second.var()), "unchanged values are the same nodes");
         assert_eq!(list[0].to_vec().unwrap(), [3, 4, 3]);
         assert_eq!(list[1].to_vec().unwrap(), [0, 1, 0]);
         assert_eq!(nested[0].as_ref().unwrap().to_vec().unwrap(), [7, 1, 7]);
@@ -287,11 +287,11 @@ fn unused_arm_values(mask: &Mask, x: &Float, missing: &Float) -> (Float, Float) 
 }
 
 #[test]
-fn outputs_of_a_branch_that_nobody_uses_are_not_computed() {
+fn unused_outputs_of_a_branch_are_not_computed() {
     on_each_device(|| {
         let (a, b) = unused_arm_values(&resident([true, false]), &resident([0.5_f32, 0.5]), &Float::placeholder(2));
         assert_eq!(a.to_vec().unwrap()[1], Float::from(0.5).cos().item().unwrap());
-        assert!(b.to_vec().is_err(), "it depends on what has no value");
+        assert!(b.to_vec().is_err(), "it depends on a placeholder");
     });
 }
 

@@ -166,7 +166,7 @@ fn the_result_is_as_wide_as_everything_that_takes_part() {
         let y = jit::switch(UInt::from([0, 1, 0]), &targets, (Float::from(2.0),));
         assert_eq!(y.to_vec().unwrap(), [3.0, 4.0, 5.0]);
         let message = message_of(|| jit::switch(UInt::from([0, 1]), &[heavy, light], (x,)));
-        assert!(message.contains("a call over 2 lanes gives a value of width 3"), "{message}");
+        assert!(message.contains("a call over 2 lanes returns a value of width 3"), "{message}");
     });
 }
 
@@ -186,7 +186,7 @@ fn results_that_differ_on_the_host_are_refused() {
     let index = resident([0_u32, 1]);
     let message = message_of(|| jit::switch(&index, &[|| (UInt::from(1), 2), || (UInt::from(1), 3)], ()));
     assert!(
-        message.contains("the targets of `jit::switch` give different host values in the field `1`: 2 and 3"),
+        message.contains("the targets of `jit::switch` return different host values in the field `1`: 2 and 3"),
         "{message}"
     );
     let lists = [|x: Float| vec![x.clone(), x.clone()], |x: Float| vec![x.clone(), x.clone(), x]];
@@ -206,9 +206,9 @@ fn results_that_differ_on_the_host_are_refused() {
 fn a_panic_in_a_target_leaves_everything_usable() {
     on_each_device(|| {
         let (x, index) = (Float::from([1.0, 2.0]), resident([0_u32, 1]));
-        let stop = |_: Float| -> Float { panic!("{}", "a target stops") };
+        let stop = |_: Float| -> Float { panic!("{}", "a target panics") };
         let targets: [&dyn Fn(Float) -> Float; 2] = [&heavy, &stop];
-        assert_eq!(message_of(|| jit::switch(&index, &targets, (x.clone(),))), "a target stops");
+        assert_eq!(message_of(|| jit::switch(&index, &targets, (x.clone(),))), "a target panics");
         assert_eq!((&x + 1).sum().item().unwrap(), 5.0);
         assert_eq!(jit::switch(&index, &[double, square], (x,)).to_vec().unwrap(), [2.0, 4.0]);
     });
@@ -229,7 +229,7 @@ fn trees_go_in_and_come_out() {
 
 // rows: C084 C275
 #[test]
-fn what_is_equal_in_all_targets_is_hoisted() {
+fn values_equal_in_all_targets_are_hoisted() {
     on_each_device(|| {
         let (x, index) = (resident([1.0, 2.0]), resident([0_u32, 1]));
         let f = |x: Float| (UInt::from(5), heavy(x.clone()), x.exp());
@@ -278,7 +278,7 @@ fn a_target_that_changes_its_argument_changes_no_other() {
 
 // rows: C278
 #[test]
-fn targets_scatter_to_an_array_that_they_give_back() {
+fn targets_scatter_to_an_array_that_they_return() {
     let even = |x: Float, mut sums: Float| {
         sums.scatter_add(&x, &UInt::from(0));
         (x, sums)
@@ -524,7 +524,7 @@ fn targets_of_sorted_calls_write_on_their_lanes() {
 }
 
 #[test]
-fn what_a_target_of_a_sorted_call_has_read_can_be_retained() {
+fn values_read_by_a_target_of_a_sorted_call_can_be_retained() {
     on_each_device(|| {
         let (index, lane) = (resident([1_u32, 0, 1]), UInt::arange(3));
         let kept = std::cell::RefCell::new(Vec::new());

@@ -108,7 +108,7 @@ fn per_lane_memory_continues_with_the_lanes_that_remain() {
 }
 
 #[test]
-fn what_lanes_have_written_is_read_by_those_that_remain() {
+fn remaining_lanes_read_what_other_lanes_have_written() {
     let mut all = Vec::new();
     for device in crate::tested_devices::all() {
         for run in [reading_all, reading_few] {

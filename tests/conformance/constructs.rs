@@ -16,7 +16,7 @@
     clippy::op_ref,
     clippy::redundant_clone,
     clippy::useless_vec,
-    reason = "the texts contain each construct in the form that is tested, for arrays and numbers at once"
+    reason = "each construct is in the form that is tested, and the same code is for arrays and numbers"
 )]
 
 use jit::prelude::*;
@@ -66,7 +66,7 @@ macro_rules! constructs {
             fn computes_the_same_on_numbers_and_lanes() {
                 let lanes = <$number as Lanes>::LANES;
                 let wanted = lanes.map(plain);
-                assert!(wanted.iter().any(|value| *value != wanted[0]), "the lanes say nothing: {wanted:?}");
+                assert!(wanted.iter().any(|value| *value != wanted[0]), "all lanes agree: {wanted:?}");
                 assert_eq!(lanes.map(host), wanted, "over numbers");
                 on_each_device(|| {
                     let wide = $array::from(lanes);
@@ -465,7 +465,7 @@ constructs! {
     }
 
     // rows: K41
-    #[allow(unused_unsafe, reason = "the block is what is tested")]
+    #[allow(unused_unsafe, reason = "the block is the subject of the test")]
     fn blocks_tuples_structs_and_ranges_change_nothing(x: Float, f32) {
         let (a, mut b) = {
             let y = x * 2.0;

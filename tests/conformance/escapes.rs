@@ -104,7 +104,7 @@ fn states_of_loops_keep_widths_lengths_and_host_values() {
         let text = format!(
             "the state variable `state.rng.inc` has width 2 before a traced `while` and width 3 after its body\n  at \
              {}\n  before the loop it (u32, width 2) was made at {}\n  after the body it (u32, width 3) was made at \
-             {}\n  help: all state that a loop changes, and its condition, are equally wide or have width 1",
+             {}\n  help: all state that a loop changes, and its condition, must have the same width, or width 1",
             at("while step < 3", "while"),
             at("UInt::from([7, 8])", "UInt::from"),
             at("state.rng.inc = UInt", "UInt::from")
@@ -144,9 +144,9 @@ fn states_of_a_loop_fit_together() {
         let (x, y) = (resident([1_u32, 2, 3]), resident([1_u32, 2]));
         let message = message_of(|| two_widths(&x, &y));
         let text = format!(
-            "a traced `while` carries the condition of width 3 and `y` of width 2\n  at {}\n  \
-             the condition (bool, width 3) was made at {}\n  `y` (u32, width 2) was made at {}\n  \
-             help: all state that a loop changes, and its condition, are equally wide or have width 1",
+            "a traced `while` carries the condition of width 3 and `y` of width 2\n  at {}\n  the condition (bool, \
+             width 3) was made at {}\n  `y` (u32, width 2) was made at {}\n  help: all state that a loop changes, and \
+             its condition, must have the same width, or width 1",
             at("while x < 100", "while"),
             at("while x < 100", "<"),
             at("y += 1;", "y +=")
@@ -179,13 +179,13 @@ fn arms_give_widths_that_fit_together() {
         let mask = resident([true, false]);
         let (two, three) = (resident([1.0_f32, 2.0]), resident([1.0_f32, 2.0, 3.0]));
         let message = message_of(|| choose(&mask, &two, &three));
-        assert!(message.starts_with("the arms of a traced `if` give `pair.0` widths 2 and 3\n  at "), "{message}");
+        assert!(message.starts_with("the arms of a traced `if` assign `pair.0` widths 2 and 3\n  at "), "{message}");
         assert!(message.ends_with("help: they must be equal, or 1"), "{message}");
         let message = message_of(|| choose(&mask, &three, &three));
-        let text = "the arms of a traced `if` give `pair.0` width 3, on a condition of width 2\n";
+        let text = "the arms of a traced `if` assign `pair.0` width 3, on a condition of width 2\n";
         assert!(message.starts_with(text), "{message}");
         let message = message_of(|| value(&mask, &two, &three));
-        assert!(message.starts_with("the arms of a traced `if` give values of widths 2 and 3\n"), "{message}");
+        assert!(message.starts_with("the arms of a traced `if` assign values of widths 2 and 3\n"), "{message}");
         assert_eq!(value(&mask, &two, &Float::from(9.0)).to_vec().unwrap(), [2.0, 9.0]);
     });
 }
@@ -244,7 +244,7 @@ fn look(x: &Float, how: u32) -> Result<Float, jit::Error> {
 }
 
 #[test]
-fn what_is_computed_in_a_region_cannot_be_read_there() {
+fn values_computed_in_a_region_cannot_be_read_there() {
     on_each_device(|| {
         let first = line_with("0 => see(").0;
         let x = resident([1.0_f32, 4.0]);
@@ -279,7 +279,7 @@ fn look_in_loop(x: &Float) -> Float {
 }
 
 #[test]
-fn what_is_computed_in_a_loop_cannot_be_read_there() {
+fn values_computed_in_a_loop_cannot_be_read_there() {
     on_each_device(|| {
         let y = look_in_loop(&resident([1.0_f32, 5.0]));
         let error = seen().unwrap_err();

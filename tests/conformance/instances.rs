@@ -484,7 +484,10 @@ fn host_methods_are_refused_through_a_pointer() {
     let lamps: Instances<dyn Lamp> = Instances::new();
     let mut pointers = lamps.null(3);
     let line = line!() + 1;
-    let said = message_of(|| pointers.dim(0.5));
-    assert!(said.contains("`Lamp::dim` is called through a pointer"), "{said}");
-    assert!(said.contains("instances.get_mut(id)") && said.contains(&format!("instances.rs:{line}")), "{said}");
+    let message = message_of(|| pointers.dim(0.5));
+    assert!(message.contains("`Lamp::dim` is called through a pointer"), "{message}");
+    assert!(
+        message.contains("instances.get_mut(id)") && message.contains(&format!("instances.rs:{line}")),
+        "{message}"
+    );
 }

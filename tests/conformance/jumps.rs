@@ -45,7 +45,7 @@ fn root(x: &Float, negative: &Float) -> Float {
 
 // rows: C056
 #[test]
-fn lanes_return_from_a_branch_and_others_go_on() {
+fn lanes_return_from_a_branch_and_others_continue() {
     on_each_device(|| {
         let got = root(&resident([-4.0, 4.0, 9.0, 6.25]), &Float::from(-1.0));
         assert_eq!(got.to_vec().unwrap(), [-1.0, 2.0, 30.0, 2.5]);

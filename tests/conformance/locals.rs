@@ -54,10 +54,10 @@ fn a_memory_itself_cannot_be_evaluated() {
     on_each_device(|| {
         let memory = Local::<f32>::new(2);
         let error = jit::eval(&memory).unwrap_err();
-        assert!(error.to_string().contains("exists inside of a kernel only"), "{error}");
+        assert!(error.to_string().contains("exists only inside a kernel"), "{error}");
         assert_eq!(memory.len(), 2);
         let message = message_of(|| Local::<f32>::new(0));
-        assert!(message.contains("a `Local` of 0 elements"), "{message}");
+        assert!(message.contains("a `Local` cannot have 0 elements"), "{message}");
     });
 }
 
@@ -601,7 +601,7 @@ fn brackets_read_and_write_elements() {
 }
 
 #[test]
-fn targets_write_memory_that_they_give_back() {
+fn targets_write_memory_that_they_return() {
     let push = |mut stack: Local<u32>, top: UInt, x: UInt| {
         stack.write(&top, &x);
         (stack, top + 1)
@@ -665,7 +665,7 @@ fn fill_and_look(hits: &mut Int, lane: &Int) -> Mask {
 }
 
 #[test]
-fn what_a_loop_writes_beside_per_lane_memory_is_written_once() {
+fn writes_of_a_loop_with_per_lane_memory_happen_once() {
     on_each_device(|| {
         let mut hits = Int::zeros(9);
         let found = fill_and_look(&mut hits, &Int::from([0, 1, 2, 3, 4]));

@@ -34,12 +34,12 @@ fn lanes_that_never_enter_a_loop_keep_their_state() {
         let (i, z) = run(&start, &UInt::from(0));
         assert_eq!(i.to_vec().unwrap(), [5, 5, 5, 5, 5, 5, 6]);
         assert_eq!(z.to_vec().unwrap(), [9, 9, 9, 9, 9, 0, 0]);
-        assert_eq!(start.to_vec().unwrap(), [0, 1, 2, 3, 4, 5, 6], "what was given to the function stays as it is");
+        assert_eq!(start.to_vec().unwrap(), [0, 1, 2, 3, 4, 5, 6], "the arguments are not changed");
     });
 }
 
 #[test]
-fn what_is_the_same_in_all_lanes_keeps_width_one() {
+fn uniform_values_keep_width_one() {
     in_each_mode!(uniform [symbolic evaluated compressed], |run| {
         let x = resident([0.0_f32, 1.0, 2.0]);
         for steps in [UInt::from(3), UInt::opaque(3), UInt::opaque(0), resident([3])] {
@@ -174,7 +174,7 @@ fn independent(steps: &UInt, x: &UInt, y: &UInt) -> (UInt, UInt, UInt) {
 
 // rows: C011
 #[test]
-fn outputs_that_nobody_uses_are_not_computed() {
+fn unused_outputs_are_not_computed() {
     on_each_device(|| {
         // A value that does not exist cannot be computed, so computed values do not include it.
         let (x, y, both) = independent(&UInt::from([1, 2]), &UInt::from([1, 2]), &UInt::placeholder(2));
@@ -210,7 +210,7 @@ fn state_that_does_not_change_is_what_it_was() {
         for (array, width) in [(&zero, 1), (&same, 1)] {
             assert!(array.is_evaluated() && array.len() == width, "a constant stays one: {array:?}");
         }
-        assert!(same_x.var().is_same(x.var()), "no copy, and no part of the loop");
+        assert!(same_x.var().is_same(x.var()), "no copy, and not part of the loop");
         assert_eq!(other.to_vec().unwrap(), [1.0, 2.0, 2.0]);
     });
 }
@@ -256,7 +256,7 @@ modes! {
 
 // rows: C013 C014 C265 C272
 #[test]
-fn what_a_loop_writes_happens_once_for_each_iteration() {
+fn writes_of_a_loop_happen_once_per_iteration() {
     in_each_mode!(tally [symbolic evaluated compressed], |run| {
         let mut counts = resident([0_u32; 5]);
         let before = counts.clone();
@@ -275,7 +275,7 @@ fn what_a_loop_writes_happens_once_for_each_iteration() {
         run(&UInt::from([4]), &mut counts);
         assert_eq!(counts.view().unwrap()[..], [1, 2, 2, 3, 4]);
         assert_eq!((held.view().unwrap().as_ptr(), held.to_vec().unwrap()), (address, vec![1, 2, 2, 3, 3]));
-        assert_ne!(counts.view().unwrap().as_ptr(), address, "somebody else does");
+        assert_ne!(counts.view().unwrap().as_ptr(), address, "another array holds it");
     });
     in_each_mode!(several [symbolic evaluated compressed], |run| {
         let (mut a, mut b) = (resident([0_u32; 4]), resident([0_u32; 4]));
@@ -322,7 +322,10 @@ fn shared_counter(counter: &mut UInt, x: &UInt) -> UInt {
 fn one_value_cannot_be_exchanged_by_all_lanes_of_a_loop() {
     on_each_device(|| {
         let message = message_of(|| shared_counter(&mut resident([0_u32]), &UInt::arange(3)));
-        assert!(message.contains("one value is exchanged with memory inside of a loop over 3 lanes"), "{message}");
+        assert!(
+            message.contains("a value of width 1 is exchanged with memory inside of a loop over 3 lanes"),
+            "{message}"
+        );
     });
 }
 
@@ -475,7 +478,7 @@ fn state_is_assigned_all_at_once() {
     });
     in_each_mode!(rotated [symbolic evaluated compressed], |run| {
         let [a, b, c] = run(&UInt::from([0, 1, 2, 3])).map(|state| state.to_vec().unwrap());
-        assert_eq!((a, b, c), (vec![1, 2, 2, 2], vec![2], vec![4, 1, 2, 2]), "lanes that are done keep theirs");
+        assert_eq!((a, b, c), (vec![1, 2, 2, 2], vec![2], vec![4, 1, 2, 2]), "finished lanes retain their values");
     });
     in_each_mode!(shared_update [symbolic evaluated compressed], |run| {
         let mut host = [[1_u32, 2, 3], [2, 3, 4]];
@@ -607,7 +610,7 @@ modes! {
 
 // rows: C271
 #[test]
-fn what_was_written_before_a_loop_is_read_in_it() {
+fn arrays_written_before_a_loop_are_read_in_it() {
     in_each_mode!(reads_what_was_written [symbolic evaluated compressed], |run| {
         let mut written = resident([0_u32; 3]);
         written.scatter_add(UInt::from([1, 1, 1, 0]), &UInt::from([0, 0, 1, 2]));

@@ -1,6 +1,6 @@
 //! One test for each row of `docs/conformance.md`: the behaviour of memory operations, reductions and indexing that
 //! users of array languages expect. Each runs on the interpreter and on the processor.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 use jit::prelude::*;
 
@@ -14,13 +14,13 @@ mod branches;
 mod calls;
 mod compressed;
 mod constructs;
+mod deep_nesting;
 mod escapes;
 mod gathers;
 mod instances;
 mod jumps;
 mod locals;
 mod loops;
-mod lying;
 mod members;
 mod merging;
 mod modes;
@@ -40,6 +40,7 @@ mod stops;
 mod tensors;
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;
+mod untrusted_traverse;
 mod vectors;
 
 /// Runs a test on every device of the host.

@@ -126,7 +126,7 @@ fn a_loop_in_a_method_runs_until_the_lane_is_done() {
 
 // rows: C096
 #[test]
-fn a_table_that_a_loop_in_a_method_does_not_change_is_no_state() {
+fn a_table_that_a_loop_in_a_method_does_not_change_is_not_state() {
     on_each_device(|| {
         let at = shelves().at(&resident([1_u32, 2, 0, 2]));
         let halved = at.halved(&Float::from([16.0, 16.0, 16.0, 3.0]), &UInt::from([3, 2, 5, 0]));

@@ -361,7 +361,7 @@ fn a_later_value_of_an_early_kernel_may_need_another_kernel() {
 
 /// One expensive value, in whole and reduced in different divisions.
 #[test]
-fn what_is_reduced_by_blocks_and_in_whole_is_complete() {
+fn reductions_by_blocks_and_over_all_lanes_are_complete() {
     on_each_device(|| {
         let x = resident(std::array::from_fn::<f32, 256, _>(|lane| (lane % 16) as f32));
         let y = (0..12).fold(x.clone(), |y, _| (y + 1.0).sqrt().floor() + &x);

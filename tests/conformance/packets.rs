@@ -201,12 +201,12 @@ fn packets_of_expressions_are_computed_at_the_index() {
 #[test]
 fn wrong_packets_are_refused() {
     let message = message_of(|| resident([1, 2, 3]).gather_packet::<2>(&UInt::from([0])));
-    assert!(message.contains("3 elements are no whole number of packets of 2") && message.contains("packets.rs"));
+    assert!(message.contains("3 elements are not a whole number of packets of 2") && message.contains("packets.rs"));
     let [first, second] = resident([1, 2, 3, 4]).gather_packet::<2>(&UInt::from(2));
     assert_eq!((first.item().unwrap(), second.item().unwrap()), (0, 0));
     let message = message_of(|| {
         let mut target = resident([1, 2, 3]);
         target.scatter_packet(&[Int::from(1), Int::from(2)], &UInt::from([0]));
     });
-    assert!(message.contains("no whole number of packets of 2") && message.contains("packets.rs"), "{message}");
+    assert!(message.contains("not a whole number of packets of 2") && message.contains("packets.rs"), "{message}");
 }

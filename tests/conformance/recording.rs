@@ -48,7 +48,7 @@ fn noted(x: &UInt) -> UInt {
 
 // rows: K1 K5
 #[test]
-fn what_lanes_decide_is_recorded_once() {
+fn traced_conditions_are_recorded_once() {
     on_each_device(|| {
         RUNS.set(0);
         assert_eq!(noted(&resident([0, 1, 99, 100])).to_vec().unwrap(), [105, 107, 107, 101]);
@@ -197,7 +197,7 @@ fn debug_output_of_a_value_in_a_region_names_type_and_region() {
 }
 
 #[jit]
-#[allow(deprecated, reason = "the compiler warns of it, and this test shows of what")]
+#[allow(deprecated, reason = "the compiler warns, and this test shows why")]
 fn refuses(x: &Float) -> Float {
     if x > 100.0 {
         panic!("no lane gets here");
@@ -230,7 +230,7 @@ fn kept_in_an_arm(x: &Float) -> Float {
 
 // rows: K44
 #[test]
-fn what_an_arm_puts_in_a_cell_is_what_it_computes_for_all_lanes() {
+fn a_cell_that_an_arm_writes_holds_the_values_of_all_lanes() {
     on_each_device(|| {
         assert_eq!(kept_in_an_arm(&resident([0.5, 2.0])).to_vec().unwrap(), [0.5, 6.0]);
         assert_eq!(KEPT.take().unwrap().to_vec().unwrap(), [1.5, 6.0]);

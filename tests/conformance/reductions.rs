@@ -27,7 +27,7 @@ fn reductions_of_nothing_have_values() {
 
 // rows: C212
 #[test]
-fn an_array_of_several_elements_is_no_item() {
+fn an_array_of_several_elements_is_not_a_single_element() {
     on_each_device(|| {
         let error = Mask::from([true, false]).item().unwrap_err().to_string();
         assert!(error.contains("width 2"), "{error}");

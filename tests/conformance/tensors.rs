@@ -49,7 +49,7 @@ fn tensors_are_reshaped() {
     });
     let x = Tensor::<f32>::zeros([2, 3]);
     for (shape, what) in
-        [([4, -1], "no length makes 6"), ([-1, -1], "more than one axis open"), ([2, 2], "6 elements do not fill")]
+        [([4, -1], "no length makes 6"), ([-1, -1], "more than one unknown length"), ([2, 2], "6 elements do not fill")]
     {
         let message = message_of(|| x.reshape(shape));
         assert!(message.contains(what) && message.contains("[2, 3]"), "{message}");

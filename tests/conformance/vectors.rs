@@ -23,7 +23,7 @@ fn vectors_are_interleaved_and_split_again() {
         let z = Complex::from_interleaved(&flat.slice(..4));
         assert_eq!(z.to_interleaved().to_vec().unwrap(), [1.0, 2.0, 3.0, 4.0]);
         let refused = message_of(|| Vec2::from_interleaved(&Float::from([1.0; 5])));
-        assert!(refused.contains("5 elements are no whole number of vectors of 2 components"), "{refused}");
+        assert!(refused.contains("5 elements are not a whole number of vectors of 2 components"), "{refused}");
         let uneven = Vec2 { x: Float::from([1.0, 2.0]), y: Float::from([1.0, 2.0, 3.0]) };
         let refused = message_of(|| uneven.to_interleaved());
         assert!(refused.contains("component `x` has 2 elements and component `y` has 3"), "{refused}");

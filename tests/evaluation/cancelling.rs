@@ -117,7 +117,7 @@ fn an_endless_loop_is_cancelled_by_another_thread() {
 }
 
 #[test]
-fn what_depends_on_cancelled_work_is_cancelled_too() {
+fn work_that_depends_on_cancelled_work_is_cancelled_too() {
     on_each_device(|| {
         let (y, other) = (spin(&numbers(&[2; 100_000])), &numbers(&[7; 1000]) + 1);
         let next = &y + 1;
@@ -239,10 +239,10 @@ fn a_time_limit_cancels_what_its_closure_launches() {
         let limit = Duration::from_millis(5);
         for work in [spin, spin_evaluated] {
             let text = failure(|| jit::with_timeout(limit, || work(&twos).to_vec()));
-            assert!(text.contains("was cancelled: the time limit of 5ms was over"), "{text}");
+            assert!(text.contains("was cancelled: the time limit of 5ms was exceeded"), "{text}");
             // The earlier one counts, and a panic ends it.
             let text = failure(|| jit::with_timeout(limit, || jit::with_timeout(LONG, || work(&twos).to_vec())));
-            assert!(text.contains("the time limit of 5ms was over"), "{text}");
+            assert!(text.contains("the time limit of 5ms was exceeded"), "{text}");
             assert_eq!(jit::with_timeout(LONG, || work(&ones).to_vec()).unwrap(), [1; 5000]);
         }
         assert_eq!(spin(&ones).to_vec().unwrap(), [1; 5000]);
@@ -258,7 +258,7 @@ fn without_time_nothing_is_launched() {
             failure(|| (&x + 1).to_vec());
             failure(|| x.sort().to_vec());
             failure(|| UInt::arange(1_000_000).sum().to_vec());
-            assert_eq!(x.to_vec().unwrap(), [3, 1, 2], "what was computed before can be read");
+            assert_eq!(x.to_vec().unwrap(), [3, 1, 2], "values from before can be read");
         });
         assert_eq!((&x + 1).to_vec().unwrap(), [4, 2, 3]);
         assert_eq!(x.sort().to_vec().unwrap(), [1, 2, 3]);

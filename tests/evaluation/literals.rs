@@ -12,7 +12,7 @@ fn a_literal_that_keeps_changing_becomes_a_parameter() {
         let program = |k: f32| (&x - k).mul_add(&x, 0.125) / 7.5;
         let before = jit::stats().promoted_literals;
         let mut line = 0;
-        let said = messages(|| {
+        let logged = messages(|| {
             let five = count(|| {
                 for k in [0.3, 0.4, 1e-40, f32::INFINITY, -2.5] {
                     line = line!() + 1;
@@ -22,11 +22,11 @@ fn a_literal_that_keeps_changing_becomes_a_parameter() {
             });
             assert_eq!((five.launches, five.compiles, five.hits), (5, 2, 3));
         });
-        assert_eq!(jit::stats().promoted_literals - before, 1, "the other literals stay code");
-        let promotions: Vec<&String> = said.iter().filter(|text| text.contains("keeps changing")).collect();
+        assert_eq!(jit::stats().promoted_literals - before, 1, "the other literals remain part of the code");
+        let promotions: Vec<&String> = logged.iter().filter(|text| text.contains("keeps changing")).collect();
         let [promotion] = promotions[..] else { panic!("one promotion, not {promotions:?}") };
         assert!(promotion.contains("the literal 0.4 (f32) of tests/evaluation/literals.rs:"), "{promotion}");
-        assert!(said.iter().any(|text| {
+        assert!(logged.iter().any(|text| {
             text.contains(&format!("evaluation at tests/evaluation/literals.rs:{line}, since its elements are read"))
         }));
         // The very first one is still cached unchanged.

@@ -52,7 +52,7 @@ fn steps(n: u32, x: &Float) -> (UInt, Float) {
 }
 
 #[test]
-fn a_loop_that_nobody_reads_is_not_run() {
+fn an_unread_loop_is_not_run() {
     on_each_device(|| {
         let (n, x) = (UInt::from([3, 4]).make_opaque(), resident(&[0.5, 0.25]));
         assert_eq!(count(|| drop(unread(&n, &x))).launches, 0);

@@ -77,19 +77,20 @@ fn each_cause_of_an_evaluation_is_logged() {
         ("its elements are read", |x| drop(x.to_bytes().unwrap())),
         ("its elements are read", |x| drop(Vec::try_from(x).unwrap())),
         ("it is printed", |x| drop(x.to_string())),
-        ("`eval` asks for it", |x| jit::eval(x).unwrap()),
-        ("`make_opaque` keeps it in memory", |x| drop(x.make_opaque())),
+        ("`eval` requests it", |x| jit::eval(x).unwrap()),
+        ("`make_opaque` stores it in memory", |x| drop(x.make_opaque())),
         ("its true lanes are counted", |x| drop(x.filter(&x.gt(1.0)))),
         ("its true lanes are counted", |x| drop(x.unique())),
     ];
     on_each_device(|| {
         let x = resident(&[1.0, 2.0]);
         for (why, cause) in causes {
-            let said = messages(|| assert_eq!(evaluations(|| cause(&(&x + 0.5))), 1, "{why}"));
-            let told: Vec<&String> = said.iter().filter(|text| text.starts_with("evaluation at")).collect();
-            let [told] = told[..] else { panic!("one evaluation, not {told:?}") };
-            assert!(told.contains(&format!("since {why}")), "{told}");
-            assert!(told.starts_with("evaluation at tests/evaluation/page.rs:"), "{told}");
+            let logged = messages(|| assert_eq!(evaluations(|| cause(&(&x + 0.5))), 1, "{why}"));
+            let evaluations_logged: Vec<&String> =
+                logged.iter().filter(|text| text.starts_with("evaluation at")).collect();
+            let [line] = evaluations_logged[..] else { panic!("one evaluation, not {evaluations_logged:?}") };
+            assert!(line.contains(&format!("since {why}")), "{line}");
+            assert!(line.starts_with("evaluation at tests/evaluation/page.rs:"), "{line}");
         }
     });
 }
@@ -101,11 +102,7 @@ fn reads_inside(x: &Float) -> Float {
         let error = y.to_vec().expect_err("the value differs by iteration");
         assert_eq!(error.kind(), jit::ErrorKind::NotEvaluated);
         let text = error.to_string();
-        assert_eq!(
-            text.matches("tests/evaluation/page.rs:").count(),
-            3,
-            "the reading, the value and the region: {text}"
-        );
+        assert_eq!(text.matches("tests/evaluation/page.rs:").count(), 3, "the read, the value and the region: {text}");
         y += 4.0;
     }
     y
@@ -118,7 +115,7 @@ fn values_of_a_traced_loop_cannot_be_read_there() {
 }
 
 #[test]
-fn what_is_marked_is_computed_with_the_next_evaluation() {
+fn scheduled_values_are_computed_with_the_next_evaluation() {
     on_each_device(|| {
         let x = resident(&[1.0, 2.0]);
         let (a, b, c) = (&x + 1.0, &x + 2.0, &x + 3.0);
@@ -129,7 +126,7 @@ fn what_is_marked_is_computed_with_the_next_evaluation() {
 }
 
 #[test]
-fn what_is_marked_and_dropped_is_not_computed() {
+fn scheduled_values_that_are_dropped_are_not_computed() {
     on_each_device(|| {
         let (x, wide) = (resident(&[1.0, 2.0]), resident(&[1.0; 5]));
         let dropped = &wide + 1.0;
@@ -140,7 +137,7 @@ fn what_is_marked_and_dropped_is_not_computed() {
 }
 
 #[test]
-fn an_evaluated_array_frees_what_it_came_from() {
+fn an_evaluated_array_frees_its_operands() {
     on_each_device(|| {
         let source = resident(&[0.0; 100_000]);
         let y = &source + 1.0;
@@ -149,7 +146,7 @@ fn an_evaluated_array_frees_what_it_came_from() {
         jit::eval(&y).unwrap();
         jit::sync().unwrap();
         let after = jit::memory().live_bytes;
-        assert!(after <= before, "the source is gone, the result is there: {before} {after}");
+        assert!(after <= before, "the source is freed, the result is retained: {before} {after}");
     });
 }
 

@@ -49,7 +49,7 @@ fn wait_for_kernels(count: usize) {
 }
 
 #[test]
-#[ignore = "run by another test in processes of their own"]
+#[ignore = "run by another test in separate processes"]
 fn exit_in_between() {
     compile_all_the_time(3);
     wait_for_kernels(std::env::var("KERNELS").unwrap().parse().unwrap());
@@ -93,7 +93,7 @@ fn use_arrays() -> i32 {
 }
 
 #[test]
-#[ignore = "run by another test in a process of its own"]
+#[ignore = "run by another test in a separate process"]
 fn fork_in_between() {
     let threads = std::env::var("COMPILING").unwrap().parse().unwrap();
     jit::set_threads(3);
@@ -128,7 +128,7 @@ fn spin(x: &UInt) -> UInt {
 }
 
 #[test]
-#[ignore = "run by another test in a process of its own"]
+#[ignore = "run by another test in a separate process"]
 fn fork_while_computing() {
     let width: usize = std::env::var("WIDTH").unwrap().parse().unwrap();
     let mut sums = UInt::arange(width);
@@ -240,7 +240,7 @@ fn frozen_sum(x: &UInt) -> UInt {
 }
 
 #[test]
-#[ignore = "run by another test in processes of their own"]
+#[ignore = "run by another test in separate processes"]
 fn run_out_of_memory() {
     let x = UInt::arange(32);
     let expected = jit::with_device(Device::Interpreter, || large_local(&x).to_vec().unwrap());
@@ -303,14 +303,14 @@ fn without_memory_there_is_an_error() {
 }
 
 #[test]
-#[ignore = "run by another test in a process of its own"]
+#[ignore = "run by another test in a separate process"]
 fn print_an_array() {
     println!("{}", Float::arange(3) + 1.0);
     println!("went on");
 }
 
 #[test]
-fn a_wrong_device_is_no_value_of_an_array() {
+fn a_wrong_device_is_not_a_value_of_an_array() {
     let output = run("print_an_array", &[("JIT_DEVICE", "cuda")]);
     assert!(!output.status.success() && !text(&output).contains("went on"), "{}", text(&output));
     assert!(String::from_utf8_lossy(&output.stderr).contains("JIT_DEVICE"), "{}", text(&output));
@@ -347,7 +347,7 @@ fn advance(threads: u32, steps: u32, advanced: impl Fn(&Float, &Float) -> Float 
 }
 
 #[test]
-#[ignore = "run by another test in processes of their own"]
+#[ignore = "run by another test in separate processes"]
 fn advance_without_waiting() {
     advance(3, 2000, |x, by| advanced(x, by));
     println!("frozen: {} bytes", jit::memory().peak_bytes);

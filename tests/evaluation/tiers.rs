@@ -19,7 +19,7 @@ fn is_improved() -> bool {
 }
 
 #[test]
-#[ignore = "run by the other test in processes of their own"]
+#[ignore = "run by the other test in separate processes"]
 fn run_much() {
     let x = Float::linspace(0.5, 2.0, 1 << 14);
     jit::eval(&x).unwrap();

@@ -27,7 +27,7 @@ fn added_without_cache(x: &Float, y: &Float) -> Float {
 
 // rows: F002
 #[test]
-fn a_recording_keeps_its_kernels() {
+fn a_recording_retains_its_kernels() {
     alike(frozen!(added_without_cache), 1, || {
         [3, 9, 5].map(|n| {
             jit::cache::clear();
@@ -318,7 +318,7 @@ fn amplified(x: &Float, settings: &Settings) -> Float {
 }
 
 #[test]
-fn what_is_behind_a_shared_reference_is_an_input() {
+fn arrays_behind_shared_references_are_inputs() {
     alike(frozen!(amplified), 1, || {
         [2.0, 3.0, 4.0].map(|gain| values(&amplified(&floats(3, 1), &Settings { gain: Float::opaque(gain).into() })))
     });

@@ -167,7 +167,7 @@ fn applied_twice(shapes: &Ptr<dyn Shape>, x: &Float) -> Float {
 
 // rows: F026
 #[test]
-fn a_call_of_what_a_call_gave() {
+fn a_call_of_the_result_of_a_call() {
     alike(frozen!(applied_twice), 1, || {
         let scene = Instances::from_iter([circle(Float::opaque(2.0)), square(floats(1, 3))]);
         [5, 8, 3].map(|n| {

@@ -48,7 +48,7 @@ fn arguments_are_references_and_numbers() {
 
 // rows: F067 F084
 #[test]
-fn what_is_listed_is_read_in_each_call() {
+fn captures_are_read_in_each_call() {
     crate::on_each_device(|| {
         let mut scaled = Frozen::with((Float::opaque(3.0), 1_u32), |(scale, power): &(Float, u32), x: &Float| {
             (0..*power).fold(x.clone(), |x, _| x * scale)
@@ -127,5 +127,5 @@ fn threads_share_a_closure() {
         }
     });
     crate::frozen_only!();
-    assert_eq!(square.stats().recordings, 2, "one more for a value that the host knows: {:?}", square.explain());
+    assert_eq!(square.stats().recordings, 2, "one more recording for a constant: {:?}", square.explain());
 }

@@ -141,7 +141,7 @@ fn named(of: &Named, title: &str, width: usize) -> Float {
 }
 
 #[test]
-fn texts_and_sizes_of_the_host_are_distinguished_without_allocating() {
+fn strings_and_sizes_of_the_host_are_distinguished_without_allocating() {
     crate::replays_alone!();
     crate::frozen_only!();
     let part = Float::arange(4).make_opaque();

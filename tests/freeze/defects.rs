@@ -107,7 +107,7 @@ fn with_length(x: &Float) -> (Float, usize) {
 
 // rows: X14
 #[test]
-fn a_length_that_is_given_back_is_that_of_the_call() {
+fn a_returned_length_is_that_of_the_call() {
     alike(frozen!(with_length), 3, || {
         [3, 5, 3, 7, 5].map(|n| {
             let (y, length) = with_length(&floats(n, n));
@@ -185,7 +185,7 @@ fn hidden_constants_are_refused() {
         for hidden in [Float::from(2.0), Float::opaque(2.0), floats(3, 1)] {
             HIDDEN.set(hidden);
             let text = message_of(|| uses_hidden(&floats(3, 2)));
-            assert!(text.contains("that is no argument of it"), "{text}");
+            assert!(text.contains("that is not an argument of it"), "{text}");
         }
     });
 }
@@ -197,7 +197,7 @@ fn historied(x: &Float) -> Float {
 
 // rows: X23
 #[test]
-fn listing_launches_is_no_part_of_a_recording() {
+fn listing_launches_is_not_part_of_a_recording() {
     crate::on_each_device(|| {
         historied::clear();
         for (call, is_on) in [true, false, true].into_iter().enumerate() {

@@ -74,7 +74,7 @@ fn spread(histogram: &mut Float, x: &Float, rounds: &UInt) -> Float {
 }
 
 #[test]
-fn what_iterations_scatter_to_is_a_callers_or_the_functions_own() {
+fn iterations_scatter_to_arrays_of_the_caller_or_of_the_function() {
     alike(frozen!(spread), 1, || {
         let mut histogram = floats(5, 7);
         let kept = histogram.clone();
@@ -246,14 +246,14 @@ fn host_counted(x: &Float, rounds: &UInt) -> Float {
 }
 
 #[test]
-fn what_the_host_counts_is_recorded_for_each_number_of_iterations() {
+fn host_counters_are_recorded_for_each_number_of_iterations() {
     // The body always runs once, on no lane if necessary.
     alike(frozen!(host_counted), 6, || {
         TRIPS.map(|trips| values(&host_counted(&floats(5, trips as usize), &rounds(trips, 5))))
     });
     crate::frozen_only!();
     let text: String = host_counted::explain().iter().map(|retrace| format!("{retrace}\n")).collect();
-    assert!(text.contains("evaluated.rs") && text.contains("ran longer or shorter"), "{text}");
+    assert!(text.contains("evaluated.rs") && text.contains("ran a different number of iterations"), "{text}");
 }
 
 #[freeze]
@@ -272,7 +272,7 @@ fn begun(x: &Float, rounds: &UInt) -> Float {
 }
 
 #[test]
-fn what_the_host_does_in_the_first_iteration_stays_there() {
+fn host_code_of_the_first_iteration_is_replayed_in_it_alone() {
     alike(frozen!(begun), 1, || TRIPS.map(|trips| values(&begun(&floats(5, trips as usize), &rounds(trips, 5)))));
 }
 
@@ -289,7 +289,7 @@ fn alternating(x: &Float, rounds: &UInt) -> Float {
 }
 
 #[test]
-fn what_the_host_does_in_iterations_is_recorded_for_each_number_of_iterations() {
+fn host_code_in_iterations_is_recorded_for_each_number_of_iterations() {
     alike(frozen!(alternating), 6, || {
         TRIPS.map(|trips| values(&alternating(&floats(5, trips as usize), &rounds(trips, 5))))
     });

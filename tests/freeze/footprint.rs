@@ -55,7 +55,7 @@ fn a_chain_of_kernels_takes_two_arrays_in_turn() {
     let _alone = alone();
     let x = large();
     let (_, kept, first) = arrays_during(|| sixteen(&x));
-    assert_eq!(kept, 1, "a recording keeps no memory of its own");
+    assert_eq!(kept, 1, "a recording retains no memory");
     let first = first.get(WIDTH - 1).unwrap();
     for _ in 0..3 {
         let (peak, kept, result) = arrays_during(|| sixteen(&x));
@@ -72,7 +72,7 @@ fn raise(x: &mut Float, at: &UInt) {
 }
 
 #[test]
-fn a_scatter_into_an_array_that_nobody_else_holds_copies_nothing() {
+fn a_scatter_into_an_array_with_one_owner_copies_nothing() {
     crate::replays_alone!();
     crate::frozen_only!();
     let _alone = alone();
@@ -86,7 +86,7 @@ fn a_scatter_into_an_array_that_nobody_else_holds_copies_nothing() {
     }
     let before = x.clone();
     let (peak, _, ()) = arrays_during(|| raise(&mut x, &at));
-    assert_eq!(peak, 1, "somebody else holds the array, which is not changed then");
+    assert_eq!(peak, 1, "another owner holds the array, so it is not changed");
     assert_eq!((before.get(5).unwrap(), x.get(5).unwrap()), (10.0, 11.0));
     assert_eq!(raise::stats().recordings, 1);
 }
@@ -97,7 +97,7 @@ fn short(x: &Float) -> Float {
 }
 
 #[test]
-fn what_recordings_keep_is_given_back_with_the_memory_of_the_allocator() {
+fn memory_of_recordings_is_released_with_that_of_the_allocator() {
     let _alone = alone();
     let x = Float::arange(64 << 10).make_opaque();
     let calls = || (0..20).for_each(|_| drop(short(&x)));

@@ -52,7 +52,7 @@ fn run(times: usize, seed: u64) {
     let counts = [("ir_parser", 400), ("ir_decoder", 400), ("kernels", 6), ("recordings", 6), ("environment", 400)];
     for (name, target) in TARGETS {
         let corpus = corpus(name);
-        assert!(!corpus.is_empty(), "fuzz/corpus/{name} has an input to begin with");
+        assert!(!corpus.is_empty(), "fuzz/corpus/{name} has an initial input");
         let count = counts.iter().find(|(counted, _)| counted == name).map_or(0, |(_, count)| count * times);
         let mut dice = Dice(seed);
         let made = (0..count).map(|_| changed(&mut dice, &corpus));
@@ -60,7 +60,7 @@ fn run(times: usize, seed: u64) {
             let outcome = std::panic::catch_unwind(|| target(&data));
             assert!(
                 outcome.is_ok(),
-                "the target {name} fails; keep this as a file of fuzz/corpus/{name}: {}",
+                "the target {name} fails; add this as a file to fuzz/corpus/{name}: {}",
                 data.escape_ascii()
             );
         }

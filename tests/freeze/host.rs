@@ -124,7 +124,7 @@ fn decided(x: &Float) -> Float {
 }
 
 #[test]
-fn numbers_that_the_host_gives_back_are_decisions() {
+fn numbers_that_the_host_returns_are_guards() {
     crate::replays_alone!();
     let x = Float::from([1.0, 2.0]);
     // The recording is for the decision; the contents of the array may change.
@@ -176,7 +176,7 @@ fn shaped(x: &Float) -> (Found, BTreeMap<String, Float>) {
 }
 
 #[test]
-fn another_shape_of_what_is_given_back_is_another_recording() {
+fn another_shape_of_the_result_is_another_recording() {
     for (shape, recordings) in [(0, 1), (0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (2, 4), (1, 4), (0, 4)] {
         SHAPE.store(shape, Ordering::Relaxed);
         let top = shape as f32 + 3.0;
@@ -232,7 +232,7 @@ fn repeated(x: &Float, n: usize) -> Float {
 }
 
 #[test]
-fn lengths_that_the_host_uses_are_decisions() {
+fn lengths_that_the_host_uses_are_guards() {
     for (n, recordings) in [(2, 1), (3, 2), (2, 2), (3, 2), (4, 3)] {
         assert_eq!(values(&repeated(&Float::from([0.0, 1.0]), n)), [n as f32, n as f32 + 1.0]);
         crate::frozen_only!(assert_eq!(repeated::stats().recordings, recordings));
@@ -277,7 +277,7 @@ fn branching(x: &Float, y: &Float) -> Float {
 }
 
 #[test]
-fn what_was_not_read_when_it_was_recorded_is_read_by_another_recording() {
+fn arrays_that_were_not_read_while_recording_are_read_by_another_recording() {
     for (is_second, recordings) in [(false, 1), (false, 1), (true, 2), (true, 2), (false, 2)] {
         BRANCH.store(is_second, Ordering::Relaxed);
         let given = values(&branching(&Float::from([1.0, 2.0]), &Float::from([3.0, 4.0])));
@@ -370,7 +370,7 @@ fn overwritten() -> Float {
 }
 
 #[test]
-fn what_the_host_gives_back_and_keeps_is_not_overwritten() {
+fn arrays_that_the_host_returns_and_retains_are_not_overwritten() {
     for salt in 0..3 {
         let first = salt as f32;
         *KEPT.lock().unwrap() = Some(Float::from([first, 2.0, 3.0]));
@@ -470,7 +470,7 @@ fn masked(x: &Float) -> (Float, Float) {
 }
 
 #[test]
-fn what_the_host_makes_decides_by_lanes() {
+fn arrays_that_the_host_makes_are_traced_conditions() {
     alike(frozen!(masked), 1, || {
         let each = [(12, 8), (20, 9), (40, 5), (13, 8)].map(|(width, salt)| {
             let (y, chosen) = masked(&floats(width, salt));

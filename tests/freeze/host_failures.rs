@@ -119,13 +119,13 @@ fn misuse_is_reported_at_the_line_with_what_to_do() {
     let x = Float::from([1.0, 2.0]);
     let computing = "computes with an array of the frozen function";
     for (text, wanted) in [
-        (message_of(|| computes(&x)), [computing, "compute before the call or after it"]),
+        (message_of(|| computes(&x)), [computing, "compute before or after the call"]),
         (
             message_of(|| gives_back(&x)),
-            ["the array at `[1]` that `jit::freeze::host` gives back is one of", "Float::from"],
+            ["the array at `[1]` that `jit::freeze::host` returns belongs to", "Float::from"],
         ),
-        (message_of(|| passes_on(&x)), [computing, "compute before the call or after it"]),
-        (message_of(|| compresses(&x.gt(1.0))), [computing, "compute before the call or after it"]),
+        (message_of(|| passes_on(&x)), [computing, "compute before or after the call"]),
+        (message_of(|| compresses(&x.gt(1.0))), [computing, "compute before or after the call"]),
         (message_of(|| in_a_loop(&x)), ["is in a traced loop or branch", "#[evaluated]"]),
         (message_of(|| reads(&x)), ["reads the contents", "jit::freeze::host(move || …)"]),
     ] {
@@ -178,6 +178,6 @@ fn another_thread_cannot_read_for_the_host() {
     crate::frozen_only!();
     for _ in 0..2 {
         let text = message_of(|| threaded(&Float::from([1.0, 2.0])));
-        assert!(text.contains("is used elsewhere") && text.contains("hand the elements on"), "{text}");
+        assert!(text.contains("is used elsewhere") && text.contains("pass the elements on"), "{text}");
     }
 }

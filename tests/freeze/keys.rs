@@ -129,7 +129,7 @@ fn lettered(x: &Float, text: &str) -> Float {
 }
 
 #[test]
-fn every_byte_of_a_text_and_their_number_distinguish_calls() {
+fn every_byte_of_a_string_and_their_number_distinguish_calls() {
     alike(frozen!(lettered), 5, || {
         ["ab", "ac", "a", "a\0", "a\0\0", "ab", "ac", "a", "a\0", "a\0\0"]
             .map(|text| values(&lettered(&floats(5, 1), text)))
@@ -166,7 +166,7 @@ fn weighted(x: &Float, shared: &Weights) -> Float {
 }
 
 #[test]
-fn an_array_may_be_given_by_itself_and_behind_a_shared_reference() {
+fn an_array_is_passed_by_value_and_behind_a_shared_reference() {
     alike(frozen!(weighted), 2, || {
         let weights = Weights { weights: Arc::new(floats(5, 3)) };
         let x = (*weights.weights).clone();

@@ -22,7 +22,7 @@ macro_rules! limited {
 
 // rows: F070
 #[test]
-fn a_limit_bounds_what_is_kept() {
+fn a_limit_bounds_the_retained_recordings() {
     crate::frozen_only!();
     crate::on_each_device(|| {
         limited! {
@@ -95,9 +95,9 @@ fn warned(x: &Float, n: i32) -> Float {
 fn many_recordings_are_reported_once() {
     crate::frozen_only!();
     if crate::alone_on_each_device("limits::many_recordings_are_reported_once", |text| {
-        let told = "`warned` was recorded 3 times: `n` was 2 (i32) and is 3 (i32)";
+        let warning = "`warned` was recorded 3 times: `n` was 2 (i32) and is 3 (i32)";
         assert_eq!(text.matches("was recorded").count(), 1, "{text}");
-        assert!(text.contains(told), "{text}");
+        assert!(text.contains(warning), "{text}");
     }) {
         return;
     }
@@ -186,7 +186,7 @@ fn paths(list: &[Float], point: &Point, k: &Float) -> Float {
 
 // rows: F096
 #[test]
-fn what_has_changed_is_named_by_its_path() {
+fn changed_values_are_named_by_their_path() {
     crate::on_each_device(|| {
         paths::clear();
         let call = |second: f32, z: f32, k: f32| {
@@ -199,14 +199,17 @@ fn what_has_changed_is_named_by_its_path() {
         for (a, b, c) in calls {
             assert_eq!(call(a, b, c), wanted(a, b, c));
         }
-        let said: Vec<String> = paths::explain().iter().map(ToString::to_string).collect();
+        let explained: Vec<String> = paths::explain().iter().map(ToString::to_string).collect();
         let lines = paths::explain().to_string();
-        assert_eq!(lines.lines().count(), said.len(), "{lines}");
-        assert!(said.iter().zip(lines.lines()).all(|(said, line)| said.lines().next() == Some(line)), "{lines}");
+        assert_eq!(lines.lines().count(), explained.len(), "{lines}");
+        assert!(
+            explained.iter().zip(lines.lines()).all(|(explained, line)| explained.lines().next() == Some(line)),
+            "{lines}"
+        );
         crate::frozen_only!();
-        assert_eq!(said.len(), 4, "{said:?}");
-        for (said, path) in said[1..].iter().zip(["`list[1]`", "`point.z`", "`k`"]) {
-            assert!(said.starts_with(path), "{said}");
+        assert_eq!(explained.len(), 4, "{explained:?}");
+        for (explained, path) in explained[1..].iter().zip(["`list[1]`", "`point.z`", "`k`"]) {
+            assert!(explained.starts_with(path), "{explained}");
         }
     });
 }
@@ -228,7 +231,7 @@ fn functions_without_arguments() {
     }
     assert_eq!(on(Device::Cpu), wanted);
     crate::frozen_only!();
-    assert_eq!(without_arguments::stats().recordings, 2, "a device has recordings of its own");
+    assert_eq!(without_arguments::stats().recordings, 2, "each device has its own recordings");
 }
 
 #[freeze(limit = 2)]
@@ -237,7 +240,7 @@ fn few(x: &Float, n: i32, name: &str) -> Float {
 }
 
 #[test]
-fn what_was_dropped_is_found_no_more_and_what_was_kept_is() {
+fn dropped_recordings_are_not_found_and_retained_ones_are() {
     let x = floats(4, 1);
     let call = |n: i32, name: &str| {
         assert_eq!(values(&few(&x, n, name)), values(&(x.powi(n) + name.len() as f32)), "{n} {name}");

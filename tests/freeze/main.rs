@@ -1,5 +1,5 @@
 //! Functions that are recorded once and replayed.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod arguments;
 mod basics;
@@ -31,13 +31,13 @@ mod optimisers;
 mod overlooked;
 mod random;
 mod reductions;
+mod reports;
 mod results;
 mod size_results;
 mod sizes;
 mod sizes_fuzz;
 mod state;
 mod targets;
-mod telling;
 mod tensors;
 mod tensors_fuzz;
 #[path = "../shared/tested_devices.rs"]
@@ -170,7 +170,7 @@ fn alone(test: &str, before: &str) -> Option<String> {
     command.args(["-c", &format!("{before} exec \"$0\" --exact \"$1\" --nocapture --test-threads=1")]);
     let output = command.arg(std::env::current_exe().unwrap()).arg(test).env(MARK, "1").output().unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && text.contains("1 passed"), "{test} in a process of its own: {text}");
+    assert!(output.status.success() && text.contains("1 passed"), "{test} in a separate process: {text}");
     Some(text)
 }
 

@@ -141,7 +141,7 @@ fn below(x: &Float) -> Float {
 }
 
 #[test]
-fn jit_may_stand_above_and_below() {
+fn jit_is_accepted_above_and_below() {
     let above: (fn(&Float) -> Float, _) = (above, frozen!(above));
     for (call, function) in [above, (below, frozen!(below))] {
         alike(function, 1, || [2, 3, 5].map(|width| values(&call(&Float::arange(width).make_opaque()))));
@@ -170,7 +170,7 @@ impl Named for Two<'_> {
 }
 
 #[test]
-fn what_no_argument_names_distinguishes_recordings() {
+fn generic_parameters_that_no_argument_names_distinguish_recordings() {
     alike(frozen!(scaled), 4, || {
         let x = Float::from([1.0, 2.0]).make_opaque();
         let all = || [scaled::<1, One>(&x), scaled::<2, One>(&x), scaled::<1, Two<'_>>(&x), scaled::<2, Two<'_>>(&x)];

@@ -79,7 +79,7 @@ fn written(target: &mut Float, value: &Float, index: &UInt, active: &Mask) -> Fl
 
 // rows: F031
 #[test]
-fn a_masked_scatter_to_an_argument_that_is_given_back() {
+fn a_masked_scatter_to_an_argument_that_is_returned() {
     alike(frozen!(written), 1, || {
         [(5, 1), (5, 2), (9, 3), (2, 4)].map(|(n, salt)| {
             let mut target = floats(n, salt);
@@ -150,7 +150,7 @@ fn memory_of_the_body_is_its_own_and_hidden_memory_is_refused() {
     crate::frozen_only!();
     let scratch = Scratch { hidden: floats(4, 1), size: floats(4, 2) };
     let text = message_of(|| to_hidden(&scratch));
-    assert!(text.contains("no argument of it"), "{text}");
+    assert!(text.contains("not an argument of it"), "{text}");
     assert_eq!(values(&scratch.hidden), values(&floats(4, 1)));
     alike(frozen!(to_scratch), 1, || [4, 4, 64, 3].map(|n| values(&to_scratch(&floats(n, n)))));
     alike(frozen!(to_scratch_and_back), 1, || {
@@ -298,7 +298,7 @@ fn add_to_shared(x: &mut Float, index: &UInt) -> Float {
 
 // rows: C10
 #[test]
-fn a_scatter_copies_what_others_hold() {
+fn a_scatter_copies_a_shared_array() {
     alike(frozen!(add_to_shared), 1, || {
         [4, 9, 4, 70_000].map(|n| {
             let mut x = floats(n, n);

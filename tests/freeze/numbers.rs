@@ -35,7 +35,7 @@ impl Ndim for Float {
 }
 
 #[test]
-fn a_name_that_is_bound_again_means_what_it_was_bound_to() {
+fn a_shadowed_name_refers_to_the_new_binding() {
     alike(frozen!(bound_again), 5, || NUMBERS.map(|k| values(&bound_again(&floats(5, 1), k))));
     assert_eq!(values(&bound_again(&Float::from(0.0), 2.0)), [0.0 + 3.0 + 1.0 + 6.0]);
 }
@@ -74,7 +74,7 @@ fn in_a_text(x: &Float, columns: usize) -> Float {
 }
 
 #[test]
-fn uses_in_macros_texts_and_short_fields_are_decisions() {
+fn uses_in_macros_strings_and_short_fields_are_guards() {
     alike(frozen!(hidden_uses), 5, || NUMBERS.map(|k| values(&hidden_uses(&floats(5, 1), k))));
     alike(frozen!(in_a_macro), 5, || NUMBERS.map(|k| values(&in_a_macro(&floats(5, 1), k))));
     alike(frozen!(in_short), 5, || NUMBERS.map(|k| values(&in_short(&floats(5, 1), k))));

@@ -59,7 +59,7 @@ fn marked(m: &Marked) -> Float {
 }
 
 #[test]
-fn the_place_of_a_text_distinguishes_calls() {
+fn the_position_of_a_string_distinguishes_calls() {
     marked::clear();
     for round in 0..4 {
         for is_first in [true, false] {
@@ -99,7 +99,7 @@ fn at_most_three(x: &Float, names: &[String]) -> Float {
 
 /// Retained memory is found again, although the blocks of other slots were reused.
 #[test]
-fn calls_that_are_kept_are_not_recorded_again_when_others_are_dropped() {
+fn retained_recordings_are_not_recorded_again_when_others_are_evicted() {
     at_most_three::clear();
     let x = floats(5, 1);
     let call = |kind: usize| {

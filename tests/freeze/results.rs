@@ -129,7 +129,7 @@ fn empty_lists_and_nothing_come_back_as_they_were() {
             let mut target = floats(6, 1);
             let all = everything(&floats(n, n), &mut target);
             assert!(all.nothing.is_none() && matches!(all.other, Shape::Nothing) && all.name == "all");
-            let Shape::Some(lists, pair) = all.shape else { unreachable!("the variant is kept") };
+            let Shape::Some(lists, pair) = all.shape else { unreachable!("the variant is the same") };
             let of = |lists: &[Vec<Float>]| {
                 lists.iter().map(|list| list.iter().map(values).collect::<Vec<_>>()).collect::<Vec<_>>()
             };
@@ -207,7 +207,7 @@ fn moved(x: Float) -> Float {
 
 // rows: C08
 #[test]
-fn an_argument_that_is_given_away_comes_back() {
+fn a_donated_argument_is_returned() {
     alike(frozen!(moved), 1, || {
         [3, 7, 2].map(|n| {
             let mut y = moved(floats(n, n));
@@ -224,7 +224,7 @@ fn twice(x: &Float) -> (Float, Float) {
 }
 
 #[test]
-fn one_array_is_given_back_twice() {
+fn one_array_is_returned_twice() {
     alike(frozen!(twice), 1, || {
         [3, 7, 2].map(|n| {
             let (mut a, b) = twice(&floats(n, n));
@@ -243,7 +243,7 @@ fn constants(x: &Float) -> (Float, Float, Float) {
 }
 
 #[test]
-fn what_the_caller_does_with_constants_changes_no_later_result() {
+fn writes_to_returned_constants_change_no_later_result() {
     alike(frozen!(constants), 1, || {
         [3, 7, 2].map(|n| {
             let (mut a, mut b, mut c) = constants(&floats(n, n));
@@ -333,7 +333,7 @@ fn an_array_from_elsewhere_is_refused_even_if_it_is_an_argument_in_this_call() {
     for array in [x.clone(), Float::from(2.0)] {
         *ELSEWHERE.lock().unwrap() = Some(array);
         for message in [crate::message_of(|| from_elsewhere(&x)), crate::message_of(|| with_elsewhere(&x))] {
-            assert!(message.contains("uses an array that is no argument of it"), "{message}");
+            assert!(message.contains("uses an array that is not an argument of it"), "{message}");
             assert!(!message.contains("session.rs"), "{message}");
         }
     }

@@ -112,7 +112,7 @@ fn a_field_of_the_host_that_changes_is_recorded_anew() {
 
 // rows: F069
 #[test]
-fn fields_that_are_no_part_of_a_value_are_named_as_state() {
+fn fields_that_are_not_part_of_a_value_are_named_as_state() {
     let frozen = method!(with_hidden_clear with_hidden_set_enabled with_hidden_stats with_hidden_explain);
     alike(frozen, 1, || {
         let mut counter = Counter::new(5);
@@ -295,7 +295,7 @@ fn doubled(named: &mut Named) {
 }
 
 #[test]
-fn what_is_skipped_stays_the_callers() {
+fn skipped_fields_remain_the_callers() {
     let run = || {
         ["a", "b", "c", "d", "e", "f"].map(|name| {
             let mut named = Named { list: vec![floats(2, 3)], name: name.to_owned() };
@@ -343,7 +343,7 @@ fn toggled(shared: &mut Shared) -> Float {
 }
 
 #[test]
-fn what_is_shared_stays_where_it_is_while_a_list_grows() {
+fn shared_arrays_are_not_replaced_while_a_list_grows() {
     // If the host changes more than arrays, a recording is for the arrays that are shared.
     alike(frozen!(toggled), 6, || {
         [1, 2, 3].map(|salt| {
@@ -358,9 +358,9 @@ fn what_is_shared_stays_where_it_is_while_a_list_grows() {
     toggled(&mut Shared::new(2));
     toggled(&mut shared);
     let text: String = toggled::explain().iter().map(|retrace| format!("{retrace}\n")).collect();
-    assert!(text.contains("`shared.weights` was an array behind `&`, `Rc` or `Arc` and is another one"), "{text}");
+    assert!(text.contains("`shared.weights` was an array behind `&`, `Rc` or `Arc` and is a different one"), "{text}");
     assert!(text.contains("`shared.list` was 0 elements and is 1 element ("), "{text}");
-    assert!(!text.contains("a number of the host"), "{text}");
+    assert!(!text.contains("a host number"), "{text}");
 }
 
 #[freeze]
@@ -379,7 +379,7 @@ fn written_to(shared: &mut [Shared]) {
 }
 
 #[test]
-fn what_is_shared_cannot_be_replaced() {
+fn shared_arrays_cannot_be_replaced() {
     crate::frozen_only!();
     let mut all = [Shared::new(1), Shared::new(2)];
     let before = all.clone().map(|shared| shared.seen());

@@ -164,7 +164,7 @@ fn total(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
 
 // rows: X18
 #[test]
-fn a_tensor_without_axes_keeps_having_none() {
+fn a_tensor_without_axes_remains_without_axes() {
     alike(frozen!(total), 1, || {
         [[2, 3], [2, 3], [4, 5], [2, 3]].map(|shape| {
             let (sum, twice) = total(&tensor(shape, 1));
@@ -256,7 +256,7 @@ fn moved(x: &Tensor<f32>) -> Vec<Tensor<f32>> {
 }
 
 #[test]
-fn what_moves_elements_is_recorded_once_for_all_shapes() {
+fn operations_that_move_elements_are_recorded_once_for_all_shapes() {
     // `0..5` is clipped if the axis is shorter.
     let shapes = [[3, 3, 4], [4, 3, 7], [5, 6, 3], [4, 9, 5], [17, 4, 6]];
     alike(frozen!(moved), 1, || shapes.map(|shape| moved(&tensor(shape, 1)).iter().map(seen).collect::<Vec<_>>()));
@@ -397,7 +397,7 @@ fn the_length_that_decided_is_named_with_its_line() {
     frozen_only!();
     alike(frozen!(decided), 2, || [[2, 3], [5, 3], [4, 6], [4, 7]].map(|shape| seen(&decided(&tensor(shape, 1)))));
     let why = decided::explain().last().unwrap().to_string();
-    assert!(why.starts_with("`x.shape[1] == 3` held, because of") && why.contains("tensors.rs:"), "{why}");
+    assert!(why.starts_with("`x.shape[1] == 3`, which") && why.contains("tensors.rs:"), "{why}");
 }
 
 #[freeze]
@@ -452,8 +452,8 @@ fn the_host_sees_the_shape_of_each_call() {
     // A shape as numbers is that of the recording, also for the host, and so is the returned one.
     alike(frozen!(reported_by_the_host), 2, || {
         [[3, 4], [3, 4], [5, 6], [3, 4]].map(|shape| {
-            let (told, read) = reported_by_the_host(&tensor(shape, shape[0]));
-            (seen(&told), seen(&read))
+            let (returned, read) = reported_by_the_host(&tensor(shape, shape[0]));
+            (seen(&returned), seen(&read))
         })
     });
 }

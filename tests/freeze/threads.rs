@@ -109,9 +109,9 @@ static RECORDING: Mutex<Option<(Sender<()>, Receiver<()>)>> = Mutex::new(None);
 #[freeze]
 fn slow(x: &mut Float) -> Float {
     // The first call exits early, and waits in the middle of its recording.
-    let told = RECORDING.lock().unwrap().take();
+    let channels = RECORDING.lock().unwrap().take();
     *x += 1.0;
-    if let Some((inside, go_on)) = told {
+    if let Some((inside, go_on)) = channels {
         inside.send(()).unwrap();
         go_on.recv_timeout(Duration::from_secs(60)).unwrap();
     }

@@ -53,7 +53,7 @@ fn selected(x: &Float) -> Float {
 }
 
 #[test]
-fn numbers_of_the_program_are_found_out() {
+fn literals_of_the_program_are_found() {
     crate::frozen_only!();
     verified("numbers_of_the_program", "1");
 }
@@ -71,25 +71,26 @@ fn numbers_of_the_program() {
     let text = message(|| scaled(&x));
     for part in [
         "frozen function `scaled` (tests/freeze/verify.rs:",
-        "a replay gives `result[1]` as 2.0, and the body as 3.0, which the body makes at tests/freeze/verify.rs:36",
+        "a replay computes `result[1]` as 2.0, and the body as 3.0, which the body computes at \
+         tests/freeze/verify.rs:36",
         &format!("tests/freeze/verify.rs:{line}"),
         "an atomic",
     ] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
     let text = message(|| selected(&x));
-    assert!(text.contains("a replay gives `result` with 2 elements, and the body with 3"), "{text}");
+    assert!(text.contains("a replay computes `result` with 2 elements, and the body with 3"), "{text}");
 }
 
 #[test]
-fn what_arguments_become_is_compared() {
+fn new_values_of_arguments_are_compared() {
     crate::frozen_only!();
-    verified("what_arguments_become", "1");
+    verified("new_values_of_arguments", "1");
 }
 
 #[test]
 #[ignore = "run in a process with JIT_FREEZE_VERIFY"]
-fn what_arguments_become() {
+fn new_values_of_arguments() {
     let parts = vec![Float::zeros(2).make_opaque(), Float::zeros(2).make_opaque()];
     let mut body = Body { position: Float::zeros(4).make_opaque(), parts, count: 0 };
     let dt = Float::opaque(0.25);
@@ -101,7 +102,7 @@ fn what_arguments_become() {
     assert_eq!((advanced::stats().recordings, advanced::stats().replays), (1, 3));
     TABLE.lock().unwrap().push(5);
     let text = message(|| advanced(&mut body, &dt));
-    assert!(text.contains("a replay gives `body.parts[1][0]` as 0.0, and the body as 5.0"), "{text}");
+    assert!(text.contains("a replay computes `body.parts[1][0]` as 0.0, and the body as 5.0"), "{text}");
     body.parts[1] = Float::from([1.0, f32::NAN]);
     TABLE.lock().unwrap()[0] = 0;
     // NaN is compared by its bits.
@@ -116,7 +117,7 @@ fn numbered(x: &Float) -> (Float, u32) {
 }
 
 #[test]
-fn numbers_that_are_given_back_are_compared_every_third_time() {
+fn returned_numbers_are_compared_every_third_time() {
     crate::frozen_only!();
     verified("every_third_time", "3");
 }
@@ -130,7 +131,7 @@ fn every_third_time() {
     assert_eq!(numbered(&x).1, 2, "the first replay");
     assert_eq!(numbered(&x).1, 2, "the second one");
     let text = message(|| numbered(&x));
-    assert!(text.contains("a replay gives `result.1` as 2 (u32), and the body as 4 (u32)"), "{text}");
+    assert!(text.contains("a replay computes `result.1` as 2 (u32), and the body as 4 (u32)"), "{text}");
 }
 
 #[freeze]
@@ -159,5 +160,5 @@ fn closures_of_the_host() {
         assert_eq!(TABLE.lock().unwrap().len(), runs);
     }
     let text = message(|| asked(&x));
-    assert!(text.contains("a replay gives `result[0]` as 10.0, and the body as 11.0"), "{text}");
+    assert!(text.contains("a replay computes `result[0]` as 10.0, and the body as 11.0"), "{text}");
 }

@@ -78,7 +78,7 @@ mod pictures {
     }
 
     #[test]
-    fn what_is_no_picture_is_refused() {
+    fn tensors_that_are_not_images_are_refused() {
         let (line, error) = (line!(), Tensor::<u8>::zeros([3, 4, 5]).to_image::<Rgb<u8>>().unwrap_err().to_string());
         for part in ["[3, 4, 5]", "3 channels", &format!("interop.rs:{line}")] {
             assert!(error.contains(part), "`{part}` is not in: {error}");

@@ -1,5 +1,5 @@
 //! Tests of the library, which is written in the language itself.
-#![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic, too")]
 
 #[path = "../api/devices.rs"]
 mod devices;

@@ -61,7 +61,7 @@ fn shapes_are_checked_and_inferred() {
     assert_eq!(Tensor::from(7).shape(), [0usize; 0]);
     assert_eq!(Tensor::from_array([1, 2, 3, 4], [2, 2]).to_vec().unwrap(), [1, 2, 3, 4]);
     assert!(message_of(|| x.reshape([5, -1])).contains("no length makes 24 elements fill the shape [5, -1]"));
-    assert!(message_of(|| x.reshape([-1, -1])).contains("leaves more than one axis open"));
+    assert!(message_of(|| x.reshape([-1, -1])).contains("has more than one unknown length"));
     assert!(message_of(|| x.reshape([5, 5])).contains("24 elements do not fill the shape [5, 5]"));
     let message = message_of(|| Tensor::from_array([1, 2, 3], [2, 2]));
     assert!(message.contains("3 elements do not fill") && message.contains("tensor.rs"), "{message}");
@@ -144,7 +144,8 @@ fn functions_and_comparisons_broadcast() {
     });
     let x = Tensor::from([1.0f32, 2.0]);
     assert!(
-        message_of(|| x.map(|x| x.gather(&UInt::arange(1).zeros_like()) + Float::zeros(3))).contains("gave 3 elements")
+        message_of(|| x.map(|x| x.gather(&UInt::arange(1).zeros_like()) + Float::zeros(3)))
+            .contains("returned 3 elements")
     );
 }
 
@@ -516,7 +517,7 @@ fn sizes_and_tuples_are_taken_where_numbers_are() {
         assert_eq!(picked(t.slice(s![n / 2 - 1.., 1])), (vec![2], vec![5, 9]));
         assert_eq!(picked(t.slice(s![Ellipsis, [0, 3]])), (vec![3, 2], vec![0, 3, 4, 7, 8, 11]));
         assert_eq!(picked(t.slice(s![n..m])), (vec![0, 4], vec![]));
-        let said = message_of(|| drop(t.slice(s![m])));
-        assert!(said.contains("index 3 is outside of axis 0, which has length 3"), "{said}");
+        let message = message_of(|| drop(t.slice(s![m])));
+        assert!(message.contains("index 3 is outside of axis 0, which has length 3"), "{message}");
     });
 }

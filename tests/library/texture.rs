@@ -334,10 +334,10 @@ fn textures_are_read_in_traced_loops() {
 }
 
 #[test]
-fn what_is_no_texture_is_refused() {
+fn tensors_that_are_not_textures_are_refused() {
     let message = message_of(|| Texture2::new(Tensor::<f32>::zeros([4, 4])));
     assert!(
-        message.contains("shape [4, 4] is no texture of 2 dimensions") && message.contains("texture.rs"),
+        message.contains("shape [4, 4] is not a texture of 2 dimensions") && message.contains("texture.rs"),
         "{message}"
     );
     assert!(message_of(|| Texture1::new(Tensor::<u8>::zeros([0, 3]))).contains("there must be a texel"));

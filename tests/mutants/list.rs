@@ -95,7 +95,7 @@ fn parse(list: &str, text: &str, mutants: &mut Vec<Mutant>) -> Result<(), String
             ("+", Some(mutant)) => append(&mut mutant.replacement, rest),
             ("?", Some(mutant)) => mutant.tests.splice(0..0, tests_of(rest)).for_each(drop),
             ("=", Some(mutant)) => append(mutant.equivalent.get_or_insert_default(), rest),
-            _ => return Err(format!("{place}: this is no part of a list of mutants: {line}")),
+            _ => return Err(format!("{place}: not an entry of a list of mutants: {line}")),
         }
     }
     Ok(())
@@ -123,6 +123,6 @@ pub(crate) fn locate(mutant: &Mutant, source: &str) -> Result<Range<usize>, Stri
     match (found.next(), found.next()) {
         (Some((begin, _)), None) => Ok(begin..begin + original.len()),
         (None, _) => Err(format!("{place}: {file} has no `{original}`")),
-        _ => Err(format!("{place}: `{original}` stands more than once in {file}: take more of what is around it")),
+        _ => Err(format!("{place}: `{original}` occurs more than once in {file}: include more of its context")),
     }
 }

@@ -15,7 +15,7 @@
 //! | `list.rs` | reads them |
 //! | `rewrite.rs` | writes the copy |
 //! | `run.rs` | builds it, and runs tests |
-#![allow(clippy::print_stdout, reason = "what has come of each mutant is what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints the result of each mutant")]
 
 mod list;
 mod rewrite;
@@ -72,7 +72,7 @@ fn check(arguments: &[String]) -> Result<bool, String> {
         let killed = killed_by(&binaries, mutant, &usual, is_near)?;
         let (count, text) = match (&killed, &mutant.equivalent) {
             (Some(by), None) => ("killed", format!("killed by {by}")),
-            (Some(by), Some(_)) => ("wrongly equivalent", format!("said to be equivalent, but killed by {by}")),
+            (Some(by), Some(_)) => ("wrongly equivalent", format!("marked as equivalent, but killed by {by}")),
             (None, Some(_)) => ("equivalent", "equivalent".to_owned()),
             (None, None) => ("survived", format!("SURVIVED: {} -> {}", mutant.original, mutant.replacement)),
         };

@@ -129,7 +129,7 @@ fn with_mutants(source: &str, part: Range<usize>, located: &[(Range<usize>, &Mut
             inside.first().filter(|_| here.iter().any(|(_, it)| it.replacement.contains(VARIABLE)))
         {
             return Err(format!(
-                "{} replaces what {} changes: take less of what is around it",
+                "{} replaces the text that {} changes: include less of its context",
                 first.place, other.place
             ));
         }
@@ -158,7 +158,7 @@ fn switched(original: String, mutants: &[(Range<usize>, &Mutant)]) -> Result<Str
         if replacement.contains(VARIABLE) {
             return match mutants.len() {
                 1 => Ok(replacement.replace(VARIABLE, &is_on(mutant))),
-                _ => Err(format!("{}: another mutant changes the same piece", mutant.place)),
+                _ => Err(format!("{}: another mutant changes the same text", mutant.place)),
             };
         }
         let replacement = replacement.strip_prefix(&variable).unwrap_or(replacement);

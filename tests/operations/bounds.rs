@@ -107,7 +107,7 @@ fn nothing_is_combined_out_of_range() {
 }
 
 #[test]
-fn operations_that_give_what_they_found_give_zero() {
+fn operations_that_return_old_elements_return_zero() {
     on_each_device(|| {
         let index = resident(&[0_i32, 4, -1, 1, i32::MIN]);
         let mut counts = resident(&[10_u32, 20, 30, 40]);

@@ -26,7 +26,7 @@ fn sources(width: usize) -> Vec<Source> {
         ("evaluated", resident(&host), host.clone()),
         ("an expression", Int::arange(width) * 3 + 7, host.clone()),
         ("an expression of memory", resident(&host) + 1, host.iter().map(|v| v + 1).collect()),
-        ("an expression that is kept in memory", resident(&host).reverse().sort().reverse(), reversed),
+        ("an expression that is stored in memory", resident(&host).reverse().sort().reverse(), reversed),
         ("opaque, repeated", Int::opaque(7) + Int::zeros(width), seven),
     ];
     if width == 1 {
@@ -170,7 +170,7 @@ fn every_write_out_of_range_writes_nothing() {
 
 /// Operations that return the old element, and the value that each lane reads from an array with a single 7.
 #[test]
-fn what_is_found_out_of_range_is_zero() {
+fn old_elements_out_of_range_are_zero() {
     on_each_device(|| {
         for make in [Int::from as fn(i32) -> Int, Int::opaque] {
             for index in [1, -1, i32::MIN, i32::MAX] {

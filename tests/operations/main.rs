@@ -1,7 +1,7 @@
 //! Tests every operation on every element type at the values where it is most likely to fail, on each device, with
 //! operands in memory, uniform, and literal. The expected results are computed here in plain Rust, independently of the
 //! crates' arithmetic.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod agree;
 mod bounds;

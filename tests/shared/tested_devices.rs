@@ -1,6 +1,6 @@
 //! The devices on which tests run. A test that cannot run without generated code is counted as skipped, and never
 //! passes by comparing the interpreter with itself.
-#![allow(dead_code, reason = "some test programs use a part of it")]
+#![allow(dead_code, reason = "some test programs use only a part")]
 
 use std::io::Write;
 use std::sync::LazyLock;

@@ -4,7 +4,7 @@
 //! message. The `.stderr` next to it contains the whole output of the pinned compiler, and is rewritten by
 //! `TRYBUILD=overwrite`.
 
-#![allow(clippy::panic, reason = "a test that fails panics, in its helpers, too")]
+#![allow(clippy::panic, reason = "test helpers may panic, too")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,10 +39,10 @@ fn each_case_gets_the_message_that_it_wants() {
     assert!(cases.len() >= 60, "only {} cases were found", cases.len());
     for (path, source, stderr) in cases {
         let first = source.lines().next().unwrap_or_default();
-        let wanted = first.strip_prefix("// wanted: ").unwrap_or_else(|| panic!("{} wants nothing", path.display()));
+        let wanted = first.strip_prefix("// wanted: ").unwrap_or_else(|| panic!("{} expects nothing", path.display()));
         // The compiler writes the path of a type if there are several types of that name.
-        let said = stderr.replace("jit::Array", "Array");
-        assert!(said.contains(wanted), "{}: “{wanted}” is not said:\n{stderr}", path.display());
+        let stderr_text = stderr.replace("jit::Array", "Array");
+        assert!(stderr_text.contains(wanted), "{}: “{wanted}” is missing in:\n{stderr}", path.display());
     }
 }
 

@@ -23,13 +23,13 @@ macro_rules! functions {
 }
 
 functions! {
-    /// The number of one bits, as this element type.
+    /// Returns the number of one bits, as this element type.
     count_ones CountOnes;
-    /// The number of zero bits above the highest one; the number of bits for zero.
+    /// Returns the number of zero bits above the highest one; the number of bits for zero.
     leading_zeros LeadingZeros;
-    /// The number of zero bits below the lowest one; the number of bits for zero.
+    /// Returns the number of zero bits below the lowest one; the number of bits for zero.
     trailing_zeros TrailingZeros;
-    /// The bits in reverse order.
+    /// Returns the bits in reverse order.
     reverse_bits ReverseBits;
 }
 

@@ -7,8 +7,8 @@ use crate::trace::record;
 
 /// Two values that a mask selects from, arrays or numbers; `R` is their common element type.
 #[diagnostic::on_unimplemented(
-    message = "a mask cannot choose between `{Self}` and `{B}`, giving an array of `{R}`",
-    label = "expected arrays or numbers whose types meet in `{R}`",
+    message = "a mask cannot select between `{Self}` and `{B}` for an array of `{R}`",
+    label = "expected arrays or numbers whose types promote to `{R}`",
     note = "convert one of them with `.cast()`"
 )]
 pub trait Choice<B, R: Element> {

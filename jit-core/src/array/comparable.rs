@@ -6,9 +6,9 @@
 #[diagnostic::on_unimplemented(
     message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
     label = "no comparison `{Self}` == `{B}`",
-    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`), \
-            and in code generic over `T: FloatElement` with `T::from_f64(0.5)`; \
-            host types with their like, or in a statement marked `#[host]`"
+    note = "arrays are compared with arrays and numbers that share a common element type (otherwise convert with \
+        `.cast::<T>()`), and in code generic over `T: FloatElement` with `T::from_f64(0.5)`; host types are compared \
+        as in Rust, or in a statement marked `#[host]`"
 )]
 pub trait Equal<B: ?Sized> {
     /// `bool` or a mask.
@@ -25,9 +25,9 @@ pub trait Equal<B: ?Sized> {
 #[diagnostic::on_unimplemented(
     message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
     label = "no order between `{Self}` and `{B}`",
-    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`), \
-            and in code generic over `T: FloatElement` with `T::from_f64(0.5)`; \
-            host types with their like, or in a statement marked `#[host]`"
+    note = "arrays are compared with arrays and numbers that share a common element type (otherwise convert with \
+        `.cast::<T>()`), and in code generic over `T: FloatElement` with `T::from_f64(0.5)`; host types are compared \
+        as in Rust, or in a statement marked `#[host]`"
 )]
 pub trait Order<B: ?Sized> {
     /// `bool` or a mask.

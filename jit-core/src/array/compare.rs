@@ -8,7 +8,7 @@ use crate::size::Size;
 /// The operand that an array of `T` is compared with: an array whose type has a common type with `T`, or a number.
 #[diagnostic::on_unimplemented(
     message = "an array of `{T}` cannot be compared with `{Self}`",
-    label = "expected an array or a number of a type that has a common one with `{T}`",
+    label = "expected an array or a number whose type has a common element type with `{T}`",
     note = "convert with `.cast::<{T}>()`"
 )]
 pub trait Comparand<T: Element> {
@@ -81,16 +81,16 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// True where `self` is less; false for NaN.
+    /// Returns true where `self` is less; false for NaN.
     lt Lt;
-    /// True where `self` is less or equal; false for NaN.
+    /// Returns true where `self` is less or equal; false for NaN.
     le Le;
-    /// True where `self` is greater; false for NaN.
+    /// Returns true where `self` is greater; false for NaN.
     gt Gt;
-    /// True where `self` is greater or equal; false for NaN.
+    /// Returns true where `self` is greater or equal; false for NaN.
     ge Ge;
-    /// True where both are equal; false for NaN.
+    /// Returns true where both are equal; false for NaN.
     eq Eq;
-    /// True where they differ; true for NaN.
+    /// Returns true where they differ; true for NaN.
     ne Ne;
 }

@@ -34,8 +34,11 @@ impl<T: Element> Array<T> {
         let site = Site::here();
         let size = size_of::<T>();
         if !bytes.len().is_multiple_of(size) {
-            let message =
-                format!("{} bytes are no whole number of elements of {}, which take {size}", bytes.len(), T::TYPE);
+            let message = format!(
+                "{} bytes are not a whole number of elements of {}, which take {size} each",
+                bytes.len(),
+                T::TYPE
+            );
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
         let count = bytes.len() / size;

@@ -16,7 +16,7 @@ mod sealed {
 
 /// A type that arrays can hold: `bool`, the integers of 8 to 64 bits, [`struct@f16`], [`struct@bf16`], `f32` and `f64`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no element type of arrays",
+    message = "`{Self}` is not an element type of arrays",
     label = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`"
 )]
 pub trait Element:
@@ -73,7 +73,7 @@ pub trait Signed: Number {}
 
 /// A floating-point element: [`struct@f16`], [`struct@bf16`], `f32` or `f64`.
 #[diagnostic::on_unimplemented(
-    message = "this operation is for arrays of floats, and `{Self}` is none",
+    message = "this operation is for arrays of floats, and `{Self}` is not a float type",
     note = "convert with `.cast::<f32>()`"
 )]
 pub trait FloatElement: Signed {
@@ -83,9 +83,9 @@ pub trait FloatElement: Signed {
 
 /// An integer element.
 #[diagnostic::on_unimplemented(
-    message = "this operation is for arrays of integers, and `{Self}` is none",
-    note = "a literal such as `2.0` is a number of one type: where a function is generic over its floats, \
-            `T: FloatElement`, write `T::from_f64(2.0)`; whole numbers may be literals, as in `x * 2`"
+    message = "this operation is for arrays of integers, and `{Self}` is not an integer type",
+    note = "a literal such as `2.0` has one type: in a function that is generic over `T: FloatElement` write \
+        `T::from_f64(2.0)`; whole numbers may be literals, as in `x * 2`"
 )]
 pub trait Integer: Number + Logic {}
 

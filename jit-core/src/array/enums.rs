@@ -22,7 +22,7 @@ use crate::traverse::{Traverse, Visitor, VisitorMut, zero_like};
 #[diagnostic::on_unimplemented(
     message = "derive `TracedEnum` for `{Self}`",
     label = "the variant of this type cannot differ by lane",
-    note = "`#[derive(TracedEnum)]` goes on enums whose fields are made of arrays"
+    note = "`#[derive(TracedEnum)]` applies to enums whose fields consist of arrays"
 )]
 pub trait TracedEnum: Sized {
     /// The fields of all variants.
@@ -51,9 +51,9 @@ pub trait TracedEnum: Sized {
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of an enum whose variant differs by lane",
-    label = "this is not made of arrays, or has no zero",
-    note = "fields are `Traverse`, `Clone` and `Default`, since each lane holds the fields of all variants, zeros in \
-            those that it is not: arrays are, and tuples and structures of them"
+    label = "this does not consist of arrays, or has no default",
+    note = "fields must be `Traverse`, `Clone` and `Default`, like arrays, tuples and structures of them: each lane \
+        stores the fields of all variants, with zeros for those that it does not have"
 )]
 pub trait VariantField: Sized {
     /// Returns zeros.
@@ -206,30 +206,31 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
         let site = Site::here();
         let mut values = values.into_iter().map(|value| Traced::from(&value));
         let Some(mut first) = values.next() else {
-            Misuse::new("no value is there of which the lanes could be made", site)
-                .hint("give at least one value: what is in the fields follows from it")
+            Misuse::new("there is no value to make the lanes from", site)
+                .hint("pass at least one value; it determines the structure of the fields")
                 .panic()
         };
         let parts: Vec<Leaves> = std::iter::once(Leaves::of(&first)).chain(values.map(|v| Leaves::of(&v))).collect();
         if parts.iter().any(|part| part.differs_in_host_values(&parts[0])) {
-            Misuse::new("two lanes differ in something that the host decides", site)
-                .hint("what differs by lane must be an array: write `Float::from(1.0)` for `1.0`")
+            Misuse::new("two lanes differ in a host value", site)
+                .hint("a value that differs by lane must be an array: write `Float::from(1.0)` for `1.0`")
                 .panic();
         }
         let has_same_types = |part: &Leaves| part.arrays.iter().map(Var::ty).eq(parts[0].arrays.iter().map(Var::ty));
         if !parts.iter().all(has_same_types) {
-            Misuse::new("two values of an enum show arrays of different types", site)
-                .hint("`Traverse` names the same arrays, in the same order, each time")
+            Misuse::new("two values of an enum have arrays of different types", site)
+                .hint("`Traverse` must visit the same arrays, in the same order, each time")
                 .panic();
         }
         let parts: Vec<Vec<Var>> = parts.iter().map(|part| as_lanes(&part.arrays, site)).collect();
         let lazy: Vec<&Var> = parts.iter().flatten().filter(|var| var.known_bits().is_none()).collect();
-        if let Err(error) = schedule::evaluate(&lazy, "lanes are put together from it", site) {
+        if let Err(error) = schedule::evaluate(&lazy, "the lanes of an enum are combined from it", site) {
             misuse::panic_with(error);
         }
         let joined = (0..parts[0].len()).map(|leaf| {
             let sources: Vec<Var> = parts.iter().map(|part| part[leaf].clone()).collect();
-            tables::joined(&sources).unwrap_or_else(|| Misuse::new("there is no memory for all lanes", site).panic())
+            tables::joined(&sources)
+                .unwrap_or_else(|| Misuse::new("there is not enough memory for all lanes", site).panic())
         });
         Leaves::of_arrays(joined.collect()).write(&mut first);
         first

@@ -93,9 +93,9 @@ impl<T: FloatElement> Array<T> {
         let bins = bins.into();
         let [first, last] = [low, high].map(|end| super::read::as_f64(T::TYPE, end.to_bits()));
         if bins == 0 || !(first < last && (last - first).is_finite()) {
-            let what = format!("a histogram of {bins} parts of the interval from {low} to {high}");
+            let what = format!("a histogram cannot have {bins} bins over the interval from {low} to {high}");
             Misuse::new(what, Location::caller())
-                .hint("give at least one part, and a lower end below the upper one")
+                .hint("use at least one bin, and a lower bound below the upper bound")
                 .panic();
         }
         let mut sums = Array::<W>::zeros(bins);

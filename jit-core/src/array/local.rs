@@ -79,7 +79,7 @@ tuple_entries!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 
 /// The types that can be written as an element: the value, a reference to it, or a number.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no element of a `Local` of `{V}`",
+    message = "`{Self}` is not an element of a `Local` of `{V}`",
     label = "expected `{V}`, a reference to it, or a number of its element type",
     note = "convert other element types with `.cast::<T>()`"
 )]
@@ -199,8 +199,8 @@ impl<T: LocalEntry> Local<T> {
         let bytes = values.iter().map(|value| value.ty().size_bytes()).max().unwrap_or(1).saturating_mul(len);
         if len == 0 || bytes > jit_runtime::ir::MAX_LOCAL_BYTES as usize {
             let limit = jit_runtime::ir::MAX_LOCAL_BYTES;
-            Misuse::new(format!("a `Local` of {len} elements"), site)
-                .hint(&format!("it has at least one element, and at most {limit} bytes"))
+            Misuse::new(format!("a `Local` cannot have {len} elements"), site)
+                .hint(&format!("a `Local` has at least one element, and at most {limit} bytes"))
                 .panic();
         }
         let mut memories = Vec::with_capacity(values.len());
@@ -277,8 +277,8 @@ impl<T: LocalEntry> Local<T> {
         let values = arrays(value);
         let types = |vars: &[Var]| vars.iter().map(Var::ty).collect::<Vec<_>>();
         if types(&values) != types(&self.memories) {
-            Misuse::new("an element that is written to a `Local` has other arrays than its elements", Site::here())
-                .hint("lists in it must have the lengths that they had in the value the `Local` was made with")
+            Misuse::new("the value written to a `Local` has different arrays from its elements", Site::here())
+                .hint("its lists must be as long as in the value that the `Local` was made with")
                 .panic();
         }
         for (memory, value) in self.memories.iter_mut().zip(&values) {

@@ -124,7 +124,7 @@ impl<T: Element> Array<T> {
         if let Some(bits) = self.var.literal() {
             return Array::from_var(record::opaque(T::TYPE, bits, self.width()));
         }
-        if let Err(error) = schedule::evaluate(&[&self.var], "`make_opaque` keeps it in memory", Site::here()) {
+        if let Err(error) = schedule::evaluate(&[&self.var], "`make_opaque` stores it in memory", Site::here()) {
             misuse::panic_with(error);
         }
         self.clone()
@@ -217,7 +217,7 @@ impl<T: Integer> Array<T> {
     pub fn range_step(start: T, end: T, step: T) -> Self {
         let [first, last, by] = [start, end, step].map(as_i128);
         if by == 0 {
-            Misuse::new("a range cannot advance by 0", Site::here()).panic();
+            Misuse::new("the step of a range cannot be 0", Site::here()).panic();
         }
         let distance = if by > 0 { last - first } else { first - last }.max(0).unsigned_abs();
         let width = usize::try_from(distance.div_ceil(by.unsigned_abs())).unwrap_or(usize::MAX);

@@ -26,78 +26,80 @@ macro_rules! unary_functions {
 }
 
 unary_functions! { FloatElement:
-    /// The largest whole number not above the value.
+    /// Returns the largest whole number not above the value.
     floor Floor;
-    /// The smallest whole number not below the value.
+    /// Returns the smallest whole number not below the value.
     ceil Ceil;
-    /// The value without its fractional part.
+    /// Returns the value without its fractional part.
     trunc Trunc;
-    /// The nearest whole number; ties go to the even one.
+    /// Returns the nearest whole number; ties go to the even one.
     round_ties_even Round;
-    /// Square root, correctly rounded; NaN below zero, and -0 for -0.
+    /// Returns the square root, correctly rounded; NaN below zero, and -0 for -0.
     sqrt Sqrt;
-    /// The reciprocal of the square root; infinite at zeros, with their sign, and NaN below. At most 0.51 ulp.
+    /// Returns the reciprocal of the square root; infinite at zeros, with their sign, and NaN below. At most 0.51 ulp.
     rsqrt Rsqrt;
-    /// e to the value. Infinite above 88.72 (`f64`: 709.78); small results are subnormal, not zero. At most 0.87 ulp
-    /// (`f64`: 1).
+    /// Returns e to the power of the value. Infinite above 88.72 (`f64`: 709.78); small results are subnormal, not
+    /// zero. At most 0.87 ulp (`f64`: 1).
     exp Exp;
-    /// 2 to the value, exact for whole numbers. Infinite from 128 (`f64`: 1024) on; small results are subnormal. At
-    /// most 0.88 ulp (`f64`: 1).
+    /// Returns 2 to the power of the value, exact for whole numbers. Infinite from 128 (`f64`: 1024) on; small results
+    /// are subnormal. At most 0.88 ulp (`f64`: 1).
     exp2 Exp2;
-    /// Natural logarithm; -∞ at zeros, NaN below. At most 0.68 ulp (`f64`: 0.75).
+    /// Returns the natural logarithm; -∞ at zeros, NaN below. At most 0.68 ulp (`f64`: 0.75).
     ln Ln;
-    /// Logarithm to base 2, exact for powers of two; -∞ at zeros, NaN below. At most 0.94 ulp (`f64`: 0.73).
+    /// Returns the logarithm to base 2, exact for powers of two; -∞ at zeros, NaN below. At most 0.94 ulp (`f64`:
+    /// 0.73).
     log2 Log2;
-    /// Sine of an angle in radians, however large; NaN for infinities. At most 1.17 ulp (`f64`: 0.8).
+    /// Returns the sine of an angle in radians, however large; NaN for infinities. At most 1.17 ulp (`f64`: 0.8).
     sin Sin;
-    /// Cosine of an angle in radians, however large; NaN for infinities. At most 1.17 ulp (`f64`: 0.8).
+    /// Returns the cosine of an angle in radians, however large; NaN for infinities. At most 1.17 ulp (`f64`: 0.8).
     cos Cos;
-    /// Tangent of an angle in radians, however large; NaN for infinities. At most 0.51 ulp (`f64`: 2).
+    /// Returns the tangent of an angle in radians, however large; NaN for infinities. At most 0.51 ulp (`f64`: 2).
     tan Tan;
-    /// The angle in [-π/2, π/2] with this sine; NaN beyond ±1. At most 0.51 ulp (`f64`: 0.8).
+    /// Returns the angle in [-π/2, π/2] with this sine; NaN beyond ±1. At most 0.51 ulp (`f64`: 0.8).
     asin Asin;
-    /// The angle in [0, π] with this cosine; NaN beyond ±1. At most 0.51 ulp (`f64`: 0.8).
+    /// Returns the angle in [0, π] with this cosine; NaN beyond ±1. At most 0.51 ulp (`f64`: 0.8).
     acos Acos;
-    /// The angle in [-π/2, π/2] with this tangent; ±π/2 for infinities. At most 0.51 ulp (`f64`: 0.9).
+    /// Returns the angle in [-π/2, π/2] with this tangent; ±π/2 for infinities. At most 0.51 ulp (`f64`: 0.9).
     atan Atan;
-    /// Hyperbolic sine; infinite beyond ±89.41 (`f64`: ±710.47). At most 0.51 ulp (`f64`: 2).
+    /// Returns the hyperbolic sine; infinite beyond ±89.41 (`f64`: ±710.47). At most 0.51 ulp (`f64`: 2).
     sinh Sinh;
-    /// Hyperbolic cosine; infinite beyond ±89.41 (`f64`: ±710.47). At most 0.51 ulp (`f64`: 2).
+    /// Returns the hyperbolic cosine; infinite beyond ±89.41 (`f64`: ±710.47). At most 0.51 ulp (`f64`: 2).
     cosh Cosh;
-    /// Hyperbolic tangent; ±1 for infinities. At most 0.51 ulp (`f64`: 2).
+    /// Returns the hyperbolic tangent; ±1 for infinities. At most 0.51 ulp (`f64`: 2).
     tanh Tanh;
-    /// Inverse hyperbolic sine. At most 0.51 ulp (`f64`: 2).
+    /// Returns the inverse hyperbolic sine. At most 0.51 ulp (`f64`: 2).
     asinh Asinh;
-    /// Inverse hyperbolic cosine; NaN below 1. At most 0.51 ulp (`f64`: 2).
+    /// Returns the inverse hyperbolic cosine; NaN below 1. At most 0.51 ulp (`f64`: 2).
     acosh Acosh;
-    /// Inverse hyperbolic tangent; infinite at ±1, NaN beyond. At most 0.51 ulp (`f64`: 2).
+    /// Returns the inverse hyperbolic tangent; infinite at ±1, NaN beyond. At most 0.51 ulp (`f64`: 2).
     atanh Atanh;
-    /// e to the value, minus one; accurate near zero, and -0 for -0. At most 0.51 ulp (`f64`: 2).
+    /// Returns e to the power of the value, minus one; accurate near zero, and -0 for -0. At most 0.51 ulp (`f64`: 2).
     exp_m1 ExpM1;
-    /// Natural logarithm of one plus the value, accurate near zero; -∞ at -1, NaN below. At most 0.51 ulp (`f64`: 1.2).
+    /// Returns the natural logarithm of one plus the value, accurate near zero; -∞ at -1, NaN below. At most 0.51 ulp
+    /// (`f64`: 1.2).
     ln_1p Ln1p;
-    /// Logarithm to base 10; -∞ at zeros, NaN below. At most 0.51 ulp (`f64`: 0.75).
+    /// Returns the logarithm to base 10; -∞ at zeros, NaN below. At most 0.51 ulp (`f64`: 0.75).
     log10 Log10;
-    /// Cube root, with the sign of the value. At most 0.55 ulp (`f64`: 0.55).
+    /// Returns the cube root, with the sign of the value. At most 0.55 ulp (`f64`: 0.55).
     cbrt Cbrt;
-    /// The error function, 2/√π times the integral of e^(-t²) from 0 to the value; ±1 for infinities. At most 0.51 ulp
-    /// (`f64`: 1.5).
+    /// Returns the error function, 2/√π times the integral of e^(-t²) from 0 to the value; ±1 for infinities. At most
+    /// 0.51 ulp (`f64`: 1.5).
     erf Erf;
-    /// One minus the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.52 ulp (`f64`:
-    /// 3.3).
+    /// Returns one minus the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.52 ulp
+    /// (`f64`: 3.3).
     erfc Erfc;
-    /// The inverse of the error function; infinite at ±1, NaN beyond. At most 0.52 ulp (`f64`: 2.2).
+    /// Returns the inverse of the error function; infinite at ±1, NaN beyond. At most 0.52 ulp (`f64`: 2.2).
     erfinv Erfinv;
-    /// The gamma function, which is the factorial of the value minus one; infinite at zeros, with their sign, NaN at
-    /// negative whole numbers and -∞. At most 0.51 ulp (`f64`: 3).
+    /// Returns the gamma function, which is the factorial of the value minus one; infinite at zeros, with their sign,
+    /// NaN at negative whole numbers and -∞. At most 0.51 ulp (`f64`: 3).
     tgamma Tgamma;
-    /// The natural logarithm of the magnitude of the gamma function; infinite at zero, at negative whole numbers and
-    /// for infinities. At most 1.3 ulp (`f64`: 3.5); near its zeros, ulp of 1.
+    /// Returns the natural logarithm of the magnitude of the gamma function; infinite at zero, at negative whole
+    /// numbers and for infinities. At most 1.3 ulp (`f64`: 3.5); near its zeros, ulp of 1.
     lgamma Lgamma;
 }
 
 unary_functions! { Number:
-    /// Absolute value. The smallest signed integer has none and is returned unchanged.
+    /// Returns the absolute value. The smallest signed integer has none and is returned unchanged.
     abs Abs;
 }
 

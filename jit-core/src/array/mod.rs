@@ -128,7 +128,7 @@ impl<T: Element> Clone for Array<T> {
 #[cold]
 fn refuse_type(var: &Var, wanted: Type) -> ! {
     let memory = if lane_memory::is_local(var) { "per-lane local memory" } else { "a value" };
-    Misuse::new(format!("{memory} of {} is no array of {wanted}", var.ty()), var.site()).value("it", var).panic()
+    Misuse::new(format!("{memory} of {} is not an array of {wanted}", var.ty()), var.site()).value("it", var).panic()
 }
 
 impl<T: Element> Array<T> {
@@ -147,7 +147,7 @@ impl<T: Element> Array<T> {
     /// Like [`Array::from_var`], for a node that an operation on arrays has just made for this element type.
     #[inline]
     pub(crate) fn recorded(var: Var) -> Self {
-        debug_assert!(var.ty() == T::TYPE && !lane_memory::is_local(&var), "{var:?} is no array of {}", T::TYPE);
+        debug_assert!(var.ty() == T::TYPE && !lane_memory::is_local(&var), "{var:?} is not an array of {}", T::TYPE);
         Array { var, element: PhantomData }
     }
 
@@ -179,7 +179,7 @@ impl<T: Element> Array<T> {
     #[inline]
     #[must_use]
     #[track_caller]
-    #[expect(clippy::len_without_is_empty, reason = "an array is no collection; widths are compared")]
+    #[expect(clippy::len_without_is_empty, reason = "an array is not a collection; widths are compared")]
     pub fn len(&self) -> usize {
         self.var.width().get()
     }

@@ -55,7 +55,7 @@ pub fn matmul<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul) -> Array<T
 pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, sizes: [Size; 4]) -> Array<T> {
     let widths = [a, b].map(|factor| factor.width().value());
     let Some([a_len, b_len, len]) = product.lens().filter(|lens| lens[..2] == widths) else {
-        let what = format!("arrays of {} and {} elements are no matrices for {product:?}", widths[0], widths[1]);
+        let what = format!("arrays of {} and {} elements are not matrices for {product:?}", widths[0], widths[1]);
         let misuse = Misuse::new(what, Location::caller()).value("the first factor", a.var());
         misuse.value("the second factor", b.var()).panic()
     };

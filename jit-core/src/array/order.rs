@@ -290,7 +290,7 @@ impl<T: Number> Array<T> {
         if self.width() == 0 {
             Misuse::new("an array without elements has no median", Location::caller())
                 .value("the array", self.var())
-                .hint("look at `len()` before")
+                .hint("check `len()` first")
                 .panic();
         }
         let last = self.width() - 1;

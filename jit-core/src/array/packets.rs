@@ -152,11 +152,8 @@ impl<T: Number> Array<T> {
 #[track_caller]
 fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     if length == 0 || array.width() % length != 0 {
-        let what = format!("{} elements are no whole number of packets of {length}", array.width());
-        Misuse::new(what, Location::caller())
-            .value("the array", array)
-            .hint("slice the array, or add what is missing")
-            .panic();
+        let what = format!("{} elements are not a whole number of packets of {length}", array.width());
+        Misuse::new(what, Location::caller()).value("the array", array).hint("slice or pad the array").panic();
     }
     if array.width() == 1 {
         return vec![index.clone()];

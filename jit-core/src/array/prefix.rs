@@ -80,7 +80,7 @@ impl<T: Element> Array<T> {
             let hint = if T::TYPE.is_float() {
                 "floats have `Add`, `Mul`, `Min` and `Max`"
             } else {
-                "truth values have `And` and `Or`; to count them, `cast` them to numbers"
+                "masks have `And` and `Or`; to count true elements, `cast` the mask to numbers"
             };
             Misuse::new(what, site).value("the array", &self.var).hint(hint).panic();
         }

@@ -34,7 +34,7 @@ impl<T: Element> fmt::Display for Array<T> {
 
 /// Writes the elements of an array as those of a row-major shape.
 #[doc(hidden)]
-#[expect(clippy::panic, reason = "a setting that no evaluation can work with")]
+#[expect(clippy::panic, reason = "an invalid setting, which makes every evaluation fail")]
 pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if is_symbolic(array.var()) {
         return fmt_symbolic(array, shape, f);

@@ -40,9 +40,9 @@ pub type Promoted<A, B> = <A as Promote<B>>::Output;
 
 /// Element types whose arrays are accepted where an array of `T` is expected: those that promote into `T`.
 #[diagnostic::on_unimplemented(
-    message = "an array of `{Self}` does not become an array of `{T}` by itself",
+    message = "an array of `{Self}` is not converted to an array of `{T}` implicitly",
     label = "expected an array of `{T}` or of a type that promotes into it",
-    note = "not all values of `{Self}` are values of `{T}`: write `.cast::<{T}>()`"
+    note = "`{T}` cannot represent all values of `{Self}`: write `.cast::<{T}>()`"
 )]
 pub trait PromotesTo<T> {}
 

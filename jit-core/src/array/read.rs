@@ -37,7 +37,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn item(&self) -> Result<T, Error> {
         if self.len() != 1 {
-            let message = format!("an array of width {} is not one item", self.len());
+            let message = format!("an array of width {} is not a single element", self.len());
             let error = Error::new(ErrorKind::InvalidArgument, message).at(Site::here());
             return Err(error.with_hint("read one element with `get`, or all with `to_vec`"));
         }

@@ -101,7 +101,7 @@ impl<T: Number> Array<T> {
     fn position_of(&self, op: ReduceOp) -> UInt {
         if self.width() == 0 {
             let what = format!("an array without elements has no {}imum", op.name());
-            Misuse::new(what, Location::caller()).value("the array", self.var()).hint("look at `len()` before").panic();
+            Misuse::new(what, Location::caller()).value("the array", self.var()).hint("check `len()` first").panic();
         }
         let extreme = self.reduce_all(op);
         let mut is_it = self.eq(&extreme);

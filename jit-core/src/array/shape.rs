@@ -92,7 +92,7 @@ impl<T: Element> Array<T> {
     pub fn slice_step(&self, range: impl RangeBounds<usize>, step: isize) -> Self {
         let (start, end) = self.positions(range);
         if step == 0 {
-            Misuse::new("a slice cannot advance by 0", Location::caller()).value("the array", self.var()).panic();
+            Misuse::new("the step of a slice cannot be 0", Location::caller()).value("the array", self.var()).panic();
         }
         let stride = step.unsigned_abs();
         let width = (end - start).div_ceil(stride);
@@ -125,10 +125,10 @@ impl<T: Element> Array<T> {
     #[track_caller]
     fn check_range(&self, start: Size, end: Size) {
         if start > end || end > self.width() {
-            let what = format!("the range {start}..{end} is no part of an array of width {}", self.width());
+            let what = format!("the range {start}..{end} is out of range for an array of width {}", self.width());
             Misuse::new(what, Location::caller())
                 .value("the array", self.var())
-                .hint("ranges begin before they end, and end within the array")
+                .hint("a range starts at or before its end, and ends within the array")
                 .panic();
         }
     }
@@ -158,7 +158,7 @@ impl<T: Element> Array<T> {
             let what = format!("an array of width {} cannot be split into {parts} equal parts", self.width());
             Misuse::new(what, Location::caller())
                 .value("the array", self.var())
-                .hint("`slice` and `split_at` give parts of any width")
+                .hint("`slice` and `split_at` return parts of any width")
                 .panic();
         }
         let width = self.width() / parts;

@@ -122,7 +122,7 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
 pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
     let mut vars = owned_arrays(tree);
     let wanted: Vec<&Var> = vars.iter().collect();
-    if let Err(error) = schedule::evaluate(&wanted, "`make_opaque` keeps it in memory", Site::here()) {
+    if let Err(error) = schedule::evaluate(&wanted, "`make_opaque` stores it in memory", Site::here()) {
         misuse::panic_with(error);
     }
     for var in &mut vars {
@@ -138,12 +138,15 @@ pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
 fn check_kept<X: Traverse>(a: &X, b: &X) {
     let (a, b) = (Leaves::of(a), Leaves::of(b));
     if let Some((a, b)) = a.first_difference(&b) {
-        Misuse::new(format!("a mask cannot choose between values that differ on the host: {a} and {b}"), Site::here())
-            .hint(
-                "what differs by lane must be an array that the value owns: write `Float::from(1.0)` for `1.0`, and \
-                `a.clone()` for `&a`",
-            )
-            .panic();
+        Misuse::new(
+            format!("a mask cannot select between values that differ on the host: {a} and {b}"),
+            Site::here(),
+        )
+        .hint(
+            "a value that differs by lane must be an owned array: write `Float::from(1.0)` for `1.0`, and `a.clone()` \
+             for `&a`",
+        )
+        .panic();
     }
 }
 
@@ -152,8 +155,8 @@ fn check_kept<X: Traverse>(a: &X, b: &X) {
 fn check_same_leaves(a: &[Var], b: &[Var]) {
     if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.ty() != b.ty() || local::is_local(a) != local::is_local(b))
     {
-        Misuse::new("two values of different shape do not go together", Site::here())
-            .hint("both must hold equally many arrays, of the same element types, in the same order")
+        Misuse::new("two values have different structures", Site::here())
+            .hint("both must have the same number of arrays, of the same element types, in the same order")
             .panic();
     }
 }
@@ -204,8 +207,8 @@ fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
     if vars.is_empty() && !arrays(tree).is_empty() {
         Misuse::new("the value only borrows its arrays, so they cannot be replaced", Site::here())
             .hint(
-                "give a value that owns them: `(a.clone(), b.clone())` for `(&a, &b)`; a clone of an array copies no \
-                elements",
+                "pass a value that owns them: `(a.clone(), b.clone())` for `(&a, &b)`; a clone of an array copies no \
+                 elements",
             )
             .panic();
     }

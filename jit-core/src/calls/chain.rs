@@ -50,8 +50,8 @@ fn refuse(site: Site) -> ! {
     });
     Misuse::new(format!("calls are nested more than {DEPTH} deep while tracing: … → {names}"), site)
         .hint(
-            "a target that calls itself is traced again for each call, whatever the lanes do: make the recursion a \
-            `while` loop",
+            "a target that calls itself is traced again for each call, regardless of the lanes: write the recursion as \
+             a `while` loop",
         )
         .panic()
 }

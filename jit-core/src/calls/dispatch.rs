@@ -34,8 +34,8 @@ pub struct Targets<'a, T: ?Sized> {
 pub fn only_on_instances(method: &str) -> ! {
     Misuse::new(format!("`{method}` is called through a pointer"), Site::here())
         .hint(
-            "the method is marked `#[host]`, so it is for an instance itself: `instances.get(id)` or \
-            `instances.get_mut(id)`",
+            "the method is marked `#[host]`, so it is called on an instance itself: `instances.get(id)` or \
+             `instances.get_mut(id)`",
         )
         .panic()
 }
@@ -149,8 +149,8 @@ impl Call {
 
 /// Types that a method can return.
 #[diagnostic::on_unimplemented(
-    message = "a dispatched method cannot give `{Self}`",
-    label = "what differs by lane must be made of arrays",
+    message = "a dispatched method cannot return `{Self}`",
+    label = "a value that differs by lane must consist of arrays",
     note = "results are arrays, tuples of them, and types that derive `Traverse`"
 )]
 pub trait CallResult: Traverse {}
@@ -185,7 +185,7 @@ impl Merged {
 
 /// An argument that every target receives.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an argument of a dispatched method: every instance is given it once",
+    message = "`{Self}` cannot be an argument of a dispatched method: it is passed to every instance",
     label = "this type is not `Clone`",
     note = "take it by reference"
 )]
@@ -278,7 +278,7 @@ impl<T> OtherResult for &ResultOf<T> {
     type Value = T;
     fn zero(&self, merged: &Merged) -> T {
         Misuse::new(
-            format!("`{}` is called, but there is no instance that says what it gives", merged.name),
+            format!("`{}` is called, but there is no instance that determines its result", merged.name),
             merged.site,
         )
         .hint("add an instance before the call, or implement `Default` for the result's type")

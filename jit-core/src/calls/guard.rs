@@ -132,9 +132,9 @@ impl Guard {
             Some(path) if !path.is_empty() => format!(" in the field `{path}`"),
             _ => String::new(),
         };
-        let what = format!("the targets of `{}` give different host values{field}: {difference}", self.name);
+        let what = format!("the targets of `{}` return different host values{field}: {difference}", self.name);
         Misuse::new(what, self.site)
-            .hint("what differs by target must be an array: write `Float::from(1.0)` for `1.0`")
+            .hint("a value that differs by target must be an array: write `Float::from(1.0)` for `1.0`")
             .panic()
     }
 
@@ -194,7 +194,7 @@ pub(crate) fn call_width(index: &Var, mask: Option<&Var>, arguments: &[Var], sit
         (width, of_mask) if of_mask == 1 => width,
         (width, of_mask) if width == of_mask => width,
         (width, of_mask) => {
-            let what = format!("the target of a call has width {width}, but its mask {of_mask}");
+            let what = format!("the target of a call has width {width}, but its mask has width {of_mask}");
             Misuse::new(what, site).value("the target", index).hint("widths must be equal, or one of them 1").panic()
         }
     }

@@ -73,40 +73,40 @@ where
     F::Output: Traverse,
 {
     let site = Site::here();
-    let (said, index) = match checked(index, targets, site) {
+    let (selector, index) = match checked(index, targets, site) {
         Target::Known(target) => return targets[target].call(arguments),
-        Target::Lanes(said, index) => (said, index),
+        Target::Lanes(selector, index) => (selector, index),
     };
     let (index, groups) =
-        sort(&said, &index, targets.len(), "lanes are known only when the kernel runs: call `jit::switch`", site);
+        sort(&selector, &index, targets.len(), "lanes are known only when the kernel runs: call `jit::switch`", site);
     if groups.is_some() {
         store(&arrays(&arguments), index.width(), site);
     }
-    call(&said, &index, None, targets, arguments, groups, site)
+    call(&selector, &index, None, targets, arguments, groups, site)
 }
 
 /// Returns the lanes of each target that is called, and the index on the active lanes; no lanes if the call needs no
 /// sorting. Error messages advise how to call without sorting.
-pub(super) fn sort(said: &Var, index: &Var, count: usize, instead: &str, site: Site) -> (Var, Option<Groups>) {
+pub(super) fn sort(selector: &Var, index: &Var, count: usize, instead: &str, site: Site) -> (Var, Option<Groups>) {
     if let Some(begin) = region::recording_site() {
         Misuse::new("a call cannot be sorted inside of a traced `if` or `while`", site)
-            .place("what is recorded begins", begin)
+            .place("the region begins", begin)
             .hint(instead)
             .panic();
     }
-    let (said, index) = match region::current_mask() {
+    let (selector, index) = match region::current_mask() {
         Some(mask) => {
             let nobody = record::literal(Type::U32, u64::from(u32::MAX), 1);
             let index = record::select(&mask, index, &nobody);
             (index.clone(), index)
         }
-        None => (said.clone(), index.clone()),
+        None => (selector.clone(), index.clone()),
     };
     // The lanes of each target are not known when a recording is made; the results are the same.
     if index.width() == 1 || launches::is_recording() {
         return (index, None);
     }
-    let groups = groups(&said, &index, count);
+    let groups = groups(&selector, &index, count);
     (index, Some(groups).filter(|groups| !groups.is_empty()))
 }
 
@@ -119,7 +119,7 @@ pub(super) fn store(arguments: &[Var], width: Size, site: Site) {
     }
 }
 
-const WHY: &str = "a sorted call runs each target by itself";
+const WHY: &str = "a sorted call runs each target separately";
 
 /// Evaluates the results of the targets, each on its own lanes; returns the values of all lanes.
 pub(super) fn compute(groups: &Groups, parts: Vec<Computed>, width: Size, defaults: Vec<Var>, site: Site) -> Vec<Var> {
@@ -185,10 +185,10 @@ fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: Site) -> Result<Vec
 }
 
 /// Returns the lanes of each target.
-fn groups(said: &Var, index: &Var, count: usize) -> Groups {
+fn groups(selector: &Var, index: &Var, count: usize) -> Groups {
     let cached = CACHED_GROUPS.with_borrow(|cached| {
         let is_same = |cached: &&CachedGroups| {
-            cached.count == count && cached.index.upgrade().is_some_and(|index| index.is_same(said))
+            cached.count == count && cached.index.upgrade().is_some_and(|index| index.is_same(selector))
         };
         cached.iter().find(is_same).map(|cached| Rc::clone(&cached.groups))
     });
@@ -197,7 +197,7 @@ fn groups(said: &Var, index: &Var, count: usize) -> Groups {
         CACHED_GROUPS.with_borrow_mut(|cached| {
             cached.retain(|cached| cached.index.upgrade().is_some());
             cached.truncate(KEPT - 1);
-            cached.insert(0, CachedGroups { index: said.downgrade(), count, groups: Rc::clone(&groups) });
+            cached.insert(0, CachedGroups { index: selector.downgrade(), count, groups: Rc::clone(&groups) });
         });
         groups
     })

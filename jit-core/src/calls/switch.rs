@@ -57,7 +57,7 @@ callables! {
 
 /// The index of a call: an array of integers with a target per lane, or an integer of the host.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say which target to call",
+    message = "`{Self}` cannot select the target of a call",
     label = "expected an array of integers or an integer",
     note = "convert it with `.cast::<u32>()`"
 )]
@@ -155,7 +155,7 @@ where
     let site = Site::here();
     match checked(index, targets, site) {
         Target::Known(target) => targets[target].call(arguments),
-        Target::Lanes(said, index) => call(&said, &index, None, targets, arguments, None, site),
+        Target::Lanes(selector, index) => call(&selector, &index, None, targets, arguments, None, site),
     }
 }
 
@@ -177,20 +177,22 @@ where
     let site = Site::here();
     let index = match checked(index, targets, site) {
         Target::Known(target) => record::literal(Type::U32, target as u64, 1),
-        Target::Lanes(said, index) => return call(&said, &index, Some(mask.var()), targets, arguments, None, site),
+        Target::Lanes(selector, index) => {
+            return call(&selector, &index, Some(mask.var()), targets, arguments, None, site);
+        }
     };
     call(&index, &index, Some(mask.var()), targets, arguments, None, site)
 }
 
 pub(super) fn checked<F>(index: impl SwitchIndex, targets: &[F], site: Site) -> Target {
     if targets.is_empty() {
-        Misuse::new("a call without targets", site).hint("give at least one function").panic();
+        Misuse::new("a call without targets", site).hint("pass at least one function").panic();
     }
     index.target(targets.len(), site)
 }
 
 pub(super) fn call<F: Callable<A>, A: Traverse + Clone>(
-    said: &Var,
+    selector: &Var,
     index: &Var,
     mask: Option<&Var>,
     targets: &[F],
@@ -216,7 +218,7 @@ where
     drop(all);
     match groups {
         Some(groups) => guard.sort(groups),
-        None => guard.check("function", said, mask, targets.len()),
+        None => guard.check("function", selector, mask, targets.len()),
     }
     let mut result: Option<F::Output> = None;
     for target in wanted {

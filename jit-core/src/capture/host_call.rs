@@ -138,8 +138,8 @@ pub(crate) fn stray(var: &Var) -> Error {
         made.file(),
         made.line()
     );
-    let hint = "read it on the thread that runs the closure, and hand the elements on; give back from the function \
-        what is used outside of it";
+    let hint = "read it on the thread that runs the closure, and pass the elements on; return arrays that are used \
+        outside of the function";
     Error::new(ErrorKind::NotRecordable, message).with_hint(hint)
 }
 
@@ -161,8 +161,8 @@ pub(crate) fn refuse_use(var: &Var, site: Site) {
         Misuse::new("the closure of `jit::freeze::host` computes with an array of the frozen function", site)
             .value("it", var)
             .hint(
-                "compute before the call or after it; in it arrays are read, as by `to_vec`, and others are made of \
-                what the host knows",
+                "compute before or after the call; the closure may read arrays, as with `to_vec`, and make new ones \
+                 from host values",
             )
             .panic();
     }

@@ -459,15 +459,14 @@ pub(crate) fn refuse_reading(var: &Var, site: Site) -> Result<(), Error> {
     }
     let made = var.site();
     let message = format!(
-        "a `#[freeze]` function reads the contents of an array of {} (made at {}:{}), which are other ones in the next \
-        call",
+        "a `#[freeze]` function reads the contents of an array of {} (made at {}:{}), which differ in the next call",
         var.ty(),
         made.file(),
         made.line()
     );
     Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
-        "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide by lanes, with a traced \
-                 `if` or `while`; or return the array and read it outside",
+        "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide lane by lane, with a traced \
+         `if` or `while`; or return the array and read it outside",
     )))
 }
 
@@ -477,18 +476,18 @@ fn hidden(var: Option<&Var>, site: Site) -> Error {
         Some(var) => {
             let (made, label) = (var.site(), var.label().map(|label| format!(" `{label}`")).unwrap_or_default());
             format!(
-                "a `#[freeze]` function uses an array{label} that is no argument of it: {} × {}, made at {}:{}",
+                "a `#[freeze]` function uses an array{label} that is not an argument of it: {} × {}, made at {}:{}",
                 var.ty(),
                 var.lanes(),
                 made.file(),
                 made.line()
             )
         }
-        None => "a `#[freeze]` function uses an array that is no argument of it".to_owned(),
+        None => "a `#[freeze]` function uses an array that is not an argument of it".to_owned(),
     };
     refuse(Error::new(ErrorKind::NotRecordable, what).at(site).with_hint(
-        "pass it as an argument, or name it in `#[freeze(state = |…| …)]`: a later call would not see that \
-            it has changed",
+        "pass it as an argument, or name it in `#[freeze(state = |…| …)]`: otherwise a later call would not see that \
+         it has changed",
     ))
 }
 

@@ -111,8 +111,8 @@ impl Asserts for TracedStage {
 /// Values that the message of an assertion can contain, in a stage.
 #[diagnostic::on_unimplemented(
     message = "`{X}` cannot be in the message of an assertion on a traced condition",
-    label = "this is neither an array, a number, a text, nor made of these",
-    note = "the message is made when the kernel runs; derive `Traverse` for your own types, or leave the value out"
+    label = "this is not an array, a number or a string, and does not consist of them",
+    note = "the message is formatted when the kernel runs; derive `Traverse` for your own types, or leave the value out"
 )]
 pub trait ReportsValue<X: ?Sized>: Stage {
     #[doc(hidden)]
@@ -136,9 +136,9 @@ impl<X: Traverse + ?Sized> ReportsValue<X> for TracedStage {
 
 /// Sides of `assert_eq!` and `assert_ne!`, in a stage.
 #[diagnostic::on_unimplemented(
-    message = "`{X}` cannot be shown by `assert_eq!` or `assert_ne!`",
-    label = "this side of the assertion cannot be shown",
-    note = "host values must be `Debug`; what is compared lane by lane must be made of arrays"
+    message = "`{X}` cannot be printed by `assert_eq!` or `assert_ne!`",
+    label = "this side of the assertion cannot be printed",
+    note = "host values must be `Debug`; values that are compared lane by lane must consist of arrays"
 )]
 pub trait ShowsSide<X: ?Sized>: Stage {
     #[doc(hidden)]
@@ -206,7 +206,7 @@ impl<W: Asserts> Assertion<W> {
     /// Panics for a comparison that fails.
     #[cold]
     #[track_caller]
-    #[expect(clippy::panic, reason = "that is what the program asks for")]
+    #[expect(clippy::panic, reason = "a failed assertion panics, as in Rust")]
     pub fn stop(&self, text: &str, message: Option<fmt::Arguments<'_>>) -> ! {
         let message = message.map(|message| format!(": {message}")).unwrap_or_default();
         panic!("assertion `{text}` failed{message}\n  left: {}\n right: {}", self.sides[0], self.sides[1])

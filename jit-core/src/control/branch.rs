@@ -71,7 +71,7 @@ impl<W: Stage> Branch<W> {
     where
         W: Merges<T>,
     {
-        W::merge_with(&mut self.0, slot).expect("an arm that was run and has not left gave its value")
+        W::merge_with(&mut self.0, slot).expect("an arm that ran and did not exit has stored its value")
     }
 
     /// Closes the `if`; returns its value, or `None` if all lanes have exited in it.
@@ -132,7 +132,7 @@ impl<T> Slot<T> {
     /// Creates a slot without values.
     #[must_use]
     #[inline(always)]
-    #[expect(clippy::new_without_default, reason = "generated code names the type's function")]
+    #[expect(clippy::new_without_default, reason = "generated code calls it by this name")]
     pub fn new() -> Self {
         Slot { then: None, otherwise: None }
     }
@@ -159,8 +159,8 @@ impl<T> Slot<T> {
 #[diagnostic::on_unimplemented(
     message = "`if` with a traced condition yields `{T}`",
     label = "both arms of this `if` must yield a traced value",
-    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and \
-        for a number write `Float::from(1.0)`"
+    note = "arrays and types that consist of arrays can be merged lane by lane: derive `Traverse` for your own type, \
+        and for a number write `Float::from(1.0)`"
 )]
 pub trait Merges<T>: Stage {
     /// Closes the branch; returns its value, if an arm had one.
@@ -195,7 +195,7 @@ fn zero_unless_written(var: &Var) -> Var {
 
 /// The value of an `if` whose arms both exit.
 pub fn both_arms_leave() -> ! {
-    unreachable!("one arm of an `if` runs, and both leave")
+    unreachable!("one arm of an `if` runs, and both exit")
 }
 
 /// The state of a traced `if`.
@@ -331,8 +331,8 @@ impl TracedBranch {
         if then.differs_in_host_values(otherwise) {
             let values = then.first_difference(otherwise).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
             refuse(
-                format!("the arms of a traced `if` give different host values{values}"),
-                "give traced values: write `Float::from(1.0)` for `1.0`",
+                format!("the arms of a traced `if` have different host values{values}"),
+                "use traced values: write `Float::from(1.0)` for `1.0`",
                 self.site,
             );
         }

@@ -14,8 +14,8 @@ use crate::array::{Array, Element};
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be cast to `{U}` by `as`",
     label = "arrays of `{Self}` are not cast to `{U}`",
-    note = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`; in place of `usize` take \
-            `u32` or `u64`, and `x != 0` gives a truth value"
+    note = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`; use `u32` or `u64` instead \
+        of `usize`, and `x != 0` instead of `as bool`"
 )]
 pub trait CastsTo<U>: Element {
     /// An array of the target type.

@@ -116,7 +116,7 @@ impl Compaction {
         let mut compaction = Compaction { lanes, position, is_there, width, states, active };
         let arrays = compaction.states.iter().flatten().flat_map(|state| [&state.narrow, &state.wide]);
         let wanted: Vec<&Var> = arrays.chain([&compaction.lanes, &compaction.position, &compaction.is_there]).collect();
-        schedule::evaluate(&wanted, "lanes that are done exit a loop", site)?;
+        schedule::evaluate(&wanted, "finished lanes exit a loop", site)?;
         compaction.forget_origins();
         Ok(compaction)
     }
@@ -185,7 +185,7 @@ impl Compaction {
             narrow: states.map(|state| (state.shown.clone(), state.narrow.clone())).collect(),
             writes,
         };
-        let why = "lanes that go on in an `#[evaluated]` loop are computed";
+        let why = "the lanes that remain in an `#[evaluated]` loop are computed";
         let computed = schedule::evaluate_selected(&selection, wanted, why, site)?;
         Ok(computed.map(|computed| (selection, computed)))
     }

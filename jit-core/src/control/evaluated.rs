@@ -85,10 +85,10 @@ impl Evaluated {
     pub(super) fn begin(inits: Vec<Var>, is_compressed: bool, max_iterations: Option<u32>, site: Site) -> Self {
         if let Some(outside) = region::recording_site() {
             Misuse::new("an `#[evaluated]` loop is inside of a traced region, which is recorded", site)
-                .place("what is recorded begins", outside)
+                .place("the region begins", outside)
                 .hint(
-                    "it has no values to evaluate: make this loop symbolic, or mark what is around it with \
-                    `#[evaluated]`",
+                    "there are no values to evaluate: make this loop symbolic, or mark the loop or branch around it \
+                     with `#[evaluated]`",
                 )
                 .panic();
         }

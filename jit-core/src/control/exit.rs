@@ -160,8 +160,8 @@ impl<W: Stage> Joined<W> {
 /// Types that may be moved in a region of a stage and mentioned later.
 #[diagnostic::on_unimplemented(
     message = "`{T}` is moved in more than one arm of an `if`: it must be `Clone`, or the `if` marked `#[host]`",
-    label = "moved here, and mentioned in code that is recorded later",
-    note = "under a traced condition both arms are recorded, and what comes after a `break`, `continue` or `return`"
+    label = "moved here, and used in code that is recorded later",
+    note = "under a traced condition both arms are recorded, and so is the code after a `break`, `continue` or `return`"
 )]
 pub trait Shares<T>: Stage {
     /// Returns a clone.
@@ -171,7 +171,7 @@ pub trait Shares<T>: Stage {
 #[diagnostic::do_not_recommend]
 impl<T> Shares<T> for HostStage {
     fn share(_: &T) -> T {
-        unreachable!("the host moves")
+        unreachable!("host values are moved, not shared")
     }
 }
 
@@ -262,7 +262,7 @@ impl<W: Stage, T> Exit<W, T> {
     where
         W: Gives<T>,
     {
-        self.take().expect("lanes that have exited gave a value")
+        self.take().expect("lanes that have exited have a value")
     }
 
     /// Returns the value that lanes have exited with, and another one on the lanes that have not exited.
@@ -282,8 +282,8 @@ pub fn may_continue<W: MayContinue, T>(_: &Exit<W, T>) {}
 /// Stages in which a statement may continue after a jump in it.
 #[diagnostic::on_unimplemented(
     message = "a `break`, `continue` or `return` under a traced condition is inside of an expression",
-    label = "what is computed from this value would also be computed for the lanes that have exited",
-    note = "give the value a name in a statement before this one: `let value = if …`"
+    label = "computations with this value would also run for the lanes that have exited",
+    note = "bind the value in a statement before this one: `let value = if …`"
 )]
 pub trait MayContinue: Stage {}
 
@@ -292,10 +292,10 @@ impl MayContinue for HostStage {}
 
 /// Types that lanes can exit with in a stage.
 #[diagnostic::on_unimplemented(
-    message = "`return` or `break` under a traced condition gives `{T}`",
+    message = "`return` or `break` under a traced condition has a value of type `{T}`",
     label = "the values that lanes exit with are merged, so they must be traced values",
-    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and \
-        for a number write `Float::from(1.0)`"
+    note = "arrays and types that consist of arrays can be merged lane by lane: derive `Traverse` for your own type, \
+        and for a number write `Float::from(1.0)`"
 )]
 pub trait Gives<T>: Stage {
     /// Makes all lanes exit.
@@ -379,7 +379,7 @@ impl<T> TracedExit<T> {
     }
 
     fn frame(&mut self) -> ExitState<T> {
-        self.frames.pop().expect("each branch that an exit leaves was opened")
+        self.frames.pop().expect("a frame is pushed for each branch that an exit crosses")
     }
 }
 
@@ -473,8 +473,8 @@ fn check_merge(a: &Leaves, b: &Leaves, site: Site) {
     if a.differs_in_host_values(b) {
         let values = a.first_difference(b).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
         refuse(
-            format!("lanes leave with different host values{values}"),
-            "under a traced condition `return` and `break` give traced values: write `Float::from(1.0)` for `1.0`",
+            format!("lanes exit with different host values{values}"),
+            "under a traced condition `return` and `break` take traced values: write `Float::from(1.0)` for `1.0`",
             site,
         );
     }

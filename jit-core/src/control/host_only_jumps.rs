@@ -12,7 +12,7 @@ use super::stage::HostStage;
 #[diagnostic::on_unimplemented(
     message = "`break`, `continue` or `return` on the right side of `&&` or `||` under a traced condition",
     label = "the rest of this expression would also be computed for the lanes that have exited",
-    note = "write an `if` of its own for what is there"
+    note = "write a separate `if` for it"
 )]
 pub trait JumpsFromOperand {
     /// Checks that a jump on the right side of `&&` or `||` may exit the guard.
@@ -29,7 +29,7 @@ impl JumpsFromOperand for Repeat<HostStage> {}
 #[diagnostic::on_unimplemented(
     message = "`?` inside an `if` on a traced value",
     label = "`?` decides once, while tracing, but what it would skip differs by lane",
-    note = "compute the value before, where the condition is not traced yet"
+    note = "compute the value before the region"
 )]
 pub trait TryInIf {
     /// Passes the operand of `?` through; checks that it may exit an `if`.
@@ -46,7 +46,7 @@ impl TryInIf for Branch<HostStage> {}
 #[diagnostic::on_unimplemented(
     message = "`?` inside a `while` on a traced value",
     label = "`?` decides once, while tracing, but what it would skip differs by lane",
-    note = "compute the value before, where the condition is not traced yet"
+    note = "compute the value before the region"
 )]
 pub trait TryInWhile {
     /// Passes the operand of `?` through; checks that it may exit a `while`.
@@ -62,7 +62,7 @@ impl TryInWhile for Repeat<HostStage> {}
 /// Guards of an `if` in which shared data may be changed.
 #[diagnostic::on_unimplemented(
     message = "shared state is changed inside an `if` on a traced value",
-    label = "what lies behind a cell or a lock cannot be merged lane by lane",
+    label = "the contents of a cell or lock cannot be merged lane by lane",
     note = "take the value out before the `if`, and put the result back after it"
 )]
 pub trait SharedInIf {
@@ -79,7 +79,7 @@ impl SharedInIf for Branch<HostStage> {}
 /// Guards of a `while` in which shared data may be changed.
 #[diagnostic::on_unimplemented(
     message = "shared state is changed inside a `while` on a traced value",
-    label = "what lies behind a cell or a lock cannot be merged lane by lane",
+    label = "the contents of a cell or lock cannot be merged lane by lane",
     note = "take the value out before the `while`, and put the result back after it"
 )]
 pub trait SharedInWhile {

@@ -54,8 +54,8 @@ impl<'a, X: ?Sized> MatchesHost<'a> for &Probe<'a, X> {
 /// Values for which Rust can check that patterns are exhaustive: not arrays.
 #[diagnostic::on_unimplemented(
     message = "a traced `match` needs a final `_` arm",
-    label = "this `{Self}` differs by lane, and no arm takes what the others leave",
-    note = "on a traced value `match` compares lane by lane: end it by `_ => …`"
+    label = "this `{Self}` differs by lane, and no arm matches the remaining values",
+    note = "on a traced value `match` compares lane by lane: end it with `_ => …`"
 )]
 pub trait Exhausted {
     /// A reference to the value.
@@ -97,8 +97,8 @@ impl<'a, X: ?Sized> KnownValue for HostMatch<'a, X> {
 #[diagnostic::on_unimplemented(
     message = "a pattern test is decided on the host; nest `if` for the traced part",
     label = "expected `bool`, found `{Self}`",
-    note = "beside a pattern, in a chain with `let` or as the guard of an arm, a condition decides for all lanes at \
-            once; a `match` that tests by guards alone is `if … else if …`"
+    note = "next to a pattern, in a `let` chain or as the guard of an arm, a condition is decided for all lanes at \
+        once; write a `match` that has guards alone as `if … else if …`"
 )]
 pub trait Decided {
     /// Returns the condition's value.
@@ -173,7 +173,7 @@ impl<T: Element> TracedMatch<T> {
     }
     /// Precedes a move that Rust would execute.
     pub fn host_only(&self) -> Infallible {
-        unreachable!("arrays stay where they are")
+        unreachable!("arrays are cloned, not moved")
     }
     /// Replaces that move: returns another handle of the array.
     #[inline(always)]

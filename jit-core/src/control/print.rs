@@ -14,8 +14,8 @@ const LIMIT: usize = 20;
 /// Values that lanes can print.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be printed by lanes",
-    label = "this is neither an array, a number, a text, nor made of these",
-    note = "derive `Traverse` for your own types, or make a text of the value before, with `format!`"
+    label = "this is not an array, a number or a string, and does not consist of them",
+    note = "derive `Traverse` for your own types, or format the value before, with `format!`"
 )]
 pub trait Printable {
     #[doc(hidden)]

@@ -20,7 +20,7 @@ use std::ops;
 /// The start of a range whose end is a `B`.
 #[diagnostic::on_unimplemented(
     message = "`for` cannot count from `{Self}` to `{B}`",
-    label = "the bounds of a range are equal integers, of the host or traced",
+    label = "the bounds of a range have the same integer type, on the host or traced",
     note = "convert one of them: `n.cast::<u32>()`"
 )]
 pub trait Bounds<B>: Sized {
@@ -114,7 +114,7 @@ impl<T: Integer> IntoArray<T> for &Array<T> {
 /// The start of a range that is traced even if its bounds are host values.
 #[diagnostic::on_unimplemented(
     message = "`#[symbolic] for` cannot count from `{Self}` to `{B}`",
-    label = "the bounds of a range are equal integers, of the host or traced"
+    label = "the bounds of a range have the same integer type, on the host or traced"
 )]
 pub trait SymbolicBounds<B>: Sized {
     /// The type of the numbers.
@@ -164,7 +164,7 @@ impl SymbolicBounds<usize> for usize {
         [self, end].map(|bound| match u32::try_from(bound) {
             Ok(bound) => Array::from(bound),
             Err(_) => refuse(
-                format!("`#[symbolic] for` counts `usize` in 32 bits, and {bound} has more"),
+                format!("`#[symbolic] for` counts `usize` in 32 bits, and {bound} does not fit"),
                 "convert the bounds to `u64`",
                 Site::here(),
             ),
@@ -221,7 +221,7 @@ impl<T: Integer> TracedRange<T> {
     #[track_caller]
     pub fn step_by(mut self, step: usize) -> Self {
         if step == 0 {
-            refuse("a range goes in steps of zero".to_owned(), "a step is at least 1", Site::here());
+            refuse("the step of a range is zero".to_owned(), "the step must be at least 1", Site::here());
         }
         if step == 1 {
             return self;
@@ -289,7 +289,7 @@ impl<I: Iterator> Countable for I {
     }
     #[inline(always)]
     fn next((_, next): &mut Self::State) -> I::Item {
-        next.take().expect("a loop continues while there is a next number")
+        next.take().expect("a loop continues only while its range has a next number")
     }
     fn traverse(_: &Self::State, _: &mut Visitor<'_>) {}
     fn traverse_mut(_: &mut Self::State, _: &mut VisitorMut<'_>) {}
@@ -363,7 +363,7 @@ pub fn counter<C: Countable>(range: C) -> Counter<C> {
 impl<C: Countable> Counter<C> {
     /// Returns the next number.
     #[inline(always)]
-    #[expect(clippy::should_implement_trait, reason = "a counter is asked for a number only where there is one")]
+    #[expect(clippy::should_implement_trait, reason = "a counter is read only while its range has a next number")]
     pub fn next(&mut self) -> C::Item {
         C::next(&mut self.0)
     }

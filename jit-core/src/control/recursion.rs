@@ -64,7 +64,7 @@ impl Drop for Recursion {
 fn refuse(function: &Labelled, site: Site) -> ! {
     let name = function.label();
     Misuse::new(
-        format!("`{name}` calls itself more than {DEPTH} times while tracing, each time in a traced region more"),
+        format!("`{name}` calls itself more than {DEPTH} times while tracing, each time inside one more traced region"),
         site,
     )
     .hint("the recursion depends on a traced condition, of which both arms are recorded: write it as a `while` loop")

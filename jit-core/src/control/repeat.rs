@@ -146,7 +146,7 @@ impl<W: Stage> Repeat<W> {
 
     /// Called where a traced loop has no exit.
     pub fn never_ends(&self) -> ! {
-        unreachable!("a loop without exits is the host's")
+        unreachable!("a loop without exits is a host loop")
     }
 
     /// Returns whether to run the body of a loop that lanes may also exit.
@@ -214,8 +214,8 @@ pub fn bounded(limit: u32) -> HostRepeat {
 /// Rejects an iteration beyond the limit of a host loop.
 #[cold]
 pub(super) fn refuse_more(limit: u32, site: Site) -> ! {
-    Misuse::new(format!("a loop makes more than the {limit} iterations that `#[max_iterations]` allows"), site)
-        .hint("allow it more iterations, or find out why its condition stays true")
+    Misuse::new(format!("a loop runs more than the {limit} iterations that `#[max_iterations]` allows"), site)
+        .hint("raise the limit, or find out why its condition stays true")
         .panic()
 }
 
@@ -348,7 +348,8 @@ impl TracedRepeat {
         if self.is_endless && !self.has_exit {
             refuse(
                 "a traced `loop` without `break` never ends".to_owned(),
-                "no lane reaches a `break` or `return` in it: compute their conditions from what the loop changes",
+                "no lane reaches a `break` or `return` in it: compute their conditions from values that the loop \
+                 changes",
                 self.site,
             );
         }
@@ -400,7 +401,7 @@ impl TracedRepeat {
     }
 
     pub(super) fn replacement(&mut self) -> Leaves {
-        self.replacements.next().expect("each place that was collected is replaced")
+        self.replacements.next().expect("each collected place has a replacement")
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -79,9 +79,9 @@ pub trait Stage: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{X}` cannot be the state of a traced `if` or `while`",
     label = "this changes, or may change, under a traced condition",
-    note = "what changes there must be `Traverse`, as arrays, tuples and vectors of them are; derive it for types of \
-            yours, give a closure what it changes as an argument, move the change out, or mark the statement with \
-            `#[host]` if its condition is a `bool`"
+    note = "variables that change there must be `Traverse`, like arrays, tuples and vectors of them; derive it for \
+        your own types, pass the variables that a closure changes as arguments, move the change out, or mark the \
+        statement with `#[host]` if its condition is a `bool`"
 )]
 pub trait Carries<X: ?Sized>: Stage {
     /// Saves the state before the arms.
@@ -151,7 +151,7 @@ impl Stage for HostStage {
     #[inline(always)]
     fn host_only() {}
     fn traced_only() -> Infallible {
-        unreachable!("the host's jumps are Rust's")
+        unreachable!("host jumps are Rust's own")
     }
     #[inline(always)]
     fn exit<T>(_: Site) {}

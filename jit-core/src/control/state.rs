@@ -20,8 +20,8 @@ impl Named {
             let (name, before, after) = (self.name, self.leaves.arrays.len(), after.arrays.len());
             refuse(
                 format!("`{name}` changes from {before} arrays to {after} inside a `while` with a traced condition"),
-                "lanes that are done keep what they have, so there must be something for each array: make them before \
-                the loop",
+                "finished lanes retain their values, so each array needs an initial value: make the arrays before the \
+                 loop",
                 site,
             );
         }
@@ -96,7 +96,7 @@ pub(super) fn check_loop(before: &[Named], params: &[Var], after: &[Leaves], con
     }
 }
 
-const EQUALLY_WIDE: &str = "all state that a loop changes, and its condition, are equally wide or have width 1";
+const EQUALLY_WIDE: &str = "all state that a loop changes, and its condition, must have the same width, or width 1";
 
 /// Rejects arms of an `if` that assign values of mismatching widths to a variable.
 pub(super) fn check_branch(state: &[Named], [then, otherwise]: [&[Leaves]; 2], condition: &Var, site: Site) {
@@ -122,7 +122,7 @@ pub(super) fn check_arms(name: &dyn Fn() -> String, a: &Var, b: &Var, condition:
         }
         (name(), format!("width {}, on a condition of width {}", wide.width(), condition.width()))
     };
-    Misuse::new(format!("the arms of a traced `if` give {name} {widths}"), site)
+    Misuse::new(format!("the arms of a traced `if` assign {name} {widths}"), site)
         .value("the condition", condition)
         .value("the first arm's value", a)
         .value("the second arm's value", b)

@@ -52,7 +52,7 @@ impl Unrolled {
             tracing::warn!(
                 target: "jit",
                 "{site}: unrolled {iterations} × ({per_iteration} nodes); use `#[symbolic]` or a traced bound, or \
-                 accept it by `#[unroll]`"
+                 accept it with `#[unroll]`"
             );
         } else {
             self.next_look = self.next_look.saturating_add(LOOK_EVERY);

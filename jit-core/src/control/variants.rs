@@ -15,8 +15,8 @@ use crate::traverse::Traverse;
 #[diagnostic::on_unimplemented(
     message = "derive `TracedEnum` for `{Self}`",
     label = "`#[traced] match` is for a `Traced<E>`, whose variant differs by lane",
-    note = "`#[derive(TracedEnum)]` on an enum `E` lets its variant differ by lane; where it is the same for all \
-        lanes, leave `#[traced]` out"
+    note = "`#[derive(TracedEnum)]` on an enum `E` lets its variant differ by lane; if it is the same for all lanes, \
+        remove `#[traced]`"
 )]
 pub trait Choosable {
     /// The type of the choice between the arms.
@@ -87,7 +87,7 @@ impl Lends for Owned {
 impl Lends for Borrowed {
     type Lent<'a, T: 'a> = &'a T;
     fn lend<T>(value: &mut Option<T>) -> &T {
-        value.as_ref().expect("an arm binds what is there")
+        value.as_ref().expect("an arm binds a stored value")
     }
 }
 
@@ -162,7 +162,7 @@ impl<E: TracedEnum, L: Lends> Choice<E, L> {
                 None => bound,
             });
         }
-        blended.expect("an arm that is run has a variant")
+        blended.expect("an arm that runs has a variant")
     }
 
     /// Returns the whole value.
@@ -179,5 +179,5 @@ impl<E: TracedEnum, L: Lends> Choice<E, L> {
 
 /// Called where a pattern does not match a value of its own variant.
 pub fn other_variant() -> ! {
-    unreachable!("an arm is run for its variants alone")
+    unreachable!("an arm runs only for its own variants")
 }

@@ -20,8 +20,8 @@ pub trait Suspicious {
     /// The body of a traced `if`, `while` or `for` runs once, while tracing, whatever the condition is in each lane. So
     /// the function always panics. `assert!(!condition)` is checked by lane with `JIT_DEBUG`.
     #[deprecated(
-        note = "this code runs once, while tracing, whatever the condition is in each lane, and always panics; \
-                         write `assert!(…)` on the condition in place of the `if`"
+        note = "this code runs once, while tracing, regardless of the condition in each lane, and always panics; write \
+            `assert!(…)` on the condition instead of the `if`"
     )]
     #[inline(always)]
     fn panics_while_tracing(&self) {}
@@ -30,8 +30,7 @@ pub trait Suspicious {
     ///
     /// A `let` makes a new variable, in traced code as anywhere in Rust.
     #[deprecated(
-        note = "this is a new variable, which nothing uses, and the one outside does not change; assign to it without \
-            `let`"
+        note = "this is a new variable, which is unused, and the outer one does not change; assign to it without `let`"
     )]
     #[inline(always)]
     fn shadows_state(&self) {}
@@ -41,8 +40,8 @@ pub trait Suspicious {
     /// It has one value for all lanes and iterations, so its change is rejected while tracing. Initialised by
     /// `UInt::from(0)` it counts in each lane.
     #[deprecated(
-        note = "this is a number of the host, the same for all lanes, and changes under a traced condition; begin with \
-                         an array, as in `UInt::from(0)` or `Float::from(0.0)`"
+        note = "this is a host number, the same for all lanes, that changes under a traced condition; start with an \
+            array, as in `UInt::from(0)` or `Float::from(0.0)`"
     )]
     #[inline(always)]
     fn host_counter(&self) {}
@@ -52,8 +51,8 @@ pub trait Suspicious {
     /// The use that such a macro makes of its arguments is unknown, so they are not rewritten, and Rust's own
     /// comparisons do not compare arrays.
     #[deprecated(
-        note = "`#[jit]` does not rewrite what is in this macro, and Rust's own comparisons do not compare arrays; \
-                         compare before, and give the macro the mask"
+        note = "`#[jit]` does not rewrite the arguments of this macro, and Rust's own comparisons do not compare \
+            arrays; compare before, and pass the mask to the macro"
     )]
     #[inline(always)]
     fn compared_in_macro(&self) {}

@@ -14,10 +14,10 @@ use crate::traverse::{Traverse, Visitor, VisitorMut};
 /// Implemented for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
-    label = "later calls could not make a `{Self}`",
-    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) \
-            and `Clone`, be `Send` and `Sync` (with `Arc` and `Mutex` instead of `Rc` and `RefCell`), and borrow \
-            nothing"
+    label = "later calls could not construct a `{Self}`",
+    note = "a later call constructs it from a copy of the first one, with other arrays: it must be `Traverse` (derive \
+        it) and `Clone`, be `Send` and `Sync` (with `Arc` and `Mutex` instead of `Rc` and `RefCell`), and borrow \
+        nothing"
 )]
 pub trait Recordable: Copied + ThreadSafe + 'static {}
 
@@ -38,9 +38,9 @@ impl<T: Send + Sync> ThreadSafe for T {}
 /// A value that a later call can make from a copy of the first call's value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
-    label = "later calls could not make a `{Self}`",
-    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) \
-            and `Clone`, be `Send` and `Sync`, and borrow nothing"
+    label = "later calls could not construct a `{Self}`",
+    note = "a later call constructs it from a copy of the first one, with other arrays: it must be `Traverse` (derive \
+        it) and `Clone`, be `Send` and `Sync`, and borrow nothing"
 )]
 pub trait Copied: Traverse + Clone {}
 
@@ -51,7 +51,7 @@ impl<T: Traverse + Clone> Copied for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a `#[freeze]` function",
     label = "the function is recorded on a copy of it, with other arrays",
-    note = "it must be `Traverse` (derive it) and `Clone`; lists and text may be given as `&[T]` and `&str`"
+    note = "it must be `Traverse` (derive it) and `Clone`; lists and strings may be passed as `&[T]` and `&str`"
 )]
 pub trait FrozenInput: Lent<Owned: ThreadSafe + 'static> {}
 
@@ -61,7 +61,7 @@ impl<T: Lent<Owned: ThreadSafe + 'static> + ?Sized> FrozenInput for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a `#[freeze]` function",
     label = "the function is recorded on a copy of it, with other arrays",
-    note = "it must be `Traverse` (derive it) and `Clone`; lists and text may be given as `&[T]` and `&str`"
+    note = "it must be `Traverse` (derive it) and `Clone`; lists and strings may be passed as `&[T]` and `&str`"
 )]
 pub trait Lent: Traverse + ToOwned<Owned: Traverse> {}
 

@@ -82,10 +82,11 @@ pub struct Captures<C>(C);
 
 /// A closure that captures nothing, or a function.
 #[diagnostic::on_unimplemented(
-    message = "a frozen closure captures nothing: later calls would not see that what it captured has changed",
+    message = "a frozen closure cannot capture anything: later calls would not see that the captured values have \
+        changed",
     label = "this captures something",
-    note = "list it: `Frozen::with(captures, |c: &_, x: &Float| …)`, which looks at it in each call; a number `k`, \
-            too: `Frozen::with(k, |k: &f32, x: &Float| x * *k)`"
+    note = "pass it to `Frozen::with(captures, |c: &_, x: &Float| …)`, which reads it in each call; a number `k`, too: \
+        `Frozen::with(k, |k: &f32, x: &Float| x * *k)`"
 )]
 pub trait Captureless: Copy + 'static {}
 
@@ -102,8 +103,8 @@ const CAPTURE_NAMES: [&str; 9] =
 const fn captures_nothing(size: usize) {
     assert!(
         size == 0,
-        "a frozen closure captures nothing, and this one captures a number or another `Copy` value: list it, as in \
-         `Frozen::with(k, |k: &f32, x: &Float| x * *k)` in place of `Frozen::new(move |x: &Float| x * k)`"
+        "a frozen closure cannot capture anything, and this one captures a number or another `Copy` value: write \
+         `Frozen::with(k, |k: &f32, x: &Float| x * *k)` instead of `Frozen::new(move |x: &Float| x * k)`"
     );
 }
 
@@ -237,7 +238,7 @@ impl<F, C> fmt::Debug for Frozen<F, C> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a frozen closure",
     label = "a frozen closure takes `&x`, `&mut s` and numbers",
-    note = "what is behind the reference must be `Traverse` (derive it) and `Clone`"
+    note = "the type behind the reference must be `Traverse` (derive it) and `Clone`"
 )]
 pub trait FrozenArg {
     /// The parameter of the closure.
@@ -347,8 +348,8 @@ numbers!(
 /// The arguments in a call of a [`Frozen`] closure `F` that lists `C`.
 #[diagnostic::on_unimplemented(
     message = "the frozen closure does not take these arguments",
-    label = "these are not what it takes",
-    note = "each parameter takes `&x`, `&mut s` or a number; several are given as a tuple: `frozen.call((&x, &mut s))`"
+    label = "these arguments do not match its parameters",
+    note = "each parameter takes `&x`, `&mut s` or a number; pass several as a tuple: `frozen.call((&x, &mut s))`"
 )]
 pub trait Call<F, C> {
     /// The result of the closure.

@@ -83,19 +83,24 @@ impl fmt::Display for Cause {
             Cause::First => f.write_str("the first call is recorded"),
             Cause::Argument { path, before, now } => write!(f, "`{path}` was {before} and is {now}"),
             Cause::Size { decided, condition } => {
-                write!(f, "`{condition}` held, because of {}:{}, and does not any more", decided.file(), decided.line())
+                write!(f, "`{condition}`, which {}:{} requires, does not hold any more", decided.file(), decided.line())
             }
             Cause::Iterations { decided } => {
-                write!(f, "the `#[evaluated]` loop at {}:{} ran longer or shorter", decided.file(), decided.line())
+                write!(
+                    f,
+                    "the `#[evaluated]` loop at {}:{} ran a different number of iterations",
+                    decided.file(),
+                    decided.line()
+                )
             }
-            Cause::NoSize => f.write_str("a size that the function computes had no value"),
+            Cause::NoSize => f.write_str("a size that the function computes has no value"),
             Cause::Host { call } => write!(
                 f,
-                "`jit::freeze::host` at {}:{} gave back another number, length or variant, or read other arrays",
+                "`jit::freeze::host` at {}:{} returned a different number, length or variant, or read different arrays",
                 call.file(),
                 call.line()
             ),
-            Cause::Evicted => f.write_str("its recording was dropped to keep to the `limit`"),
+            Cause::Evicted => f.write_str("its recording was evicted because of the `limit`"),
         }
     }
 }
@@ -115,19 +120,19 @@ pub(super) fn why(
     match guard_failure {
         Some((entry, GuardFailure::Guard(guard))) => {
             let condition = entry.condition(guard, &names());
-            let hint = "`x.width()`, and `x.size(axis)` of a tensor, are sizes that may change, with arithmetic of \
-                        their own; `x.len()`, `x.shape()` and comparisons make a decision";
+            let hint = "`x.width()`, and `x.size(axis)` of a tensor, are symbolic sizes, which may change and have \
+                arithmetic; `x.len()`, `x.shape()` and comparisons add a guard";
             return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
         }
         Some((_, GuardFailure::Value(Some(decided)))) => {
-            let hint = "an `#[evaluated]` loop has a recording for each number of iterations if the host's variables, \
-                        or widths, are others in each; a loop that is recorded, without `#[evaluated]`, runs as long \
-                        as each call needs";
+            let hint = "an `#[evaluated]` loop has a recording for each number of iterations if host variables or \
+                widths differ between iterations; a recorded loop, without `#[evaluated]`, runs as many iterations as \
+                each call needs";
             return Retrace { cause: Cause::Iterations { decided: *decided }, site, hint: Some(hint) };
         }
         Some((_, GuardFailure::Host(call))) => {
             let hint =
-                "what changes from call to call is given back in an array, as `Float::opaque(x)`, or as a `Size`";
+                "return a value that changes from call to call in an array, as `Float::opaque(x)`, or as a `Size`";
             return Retrace { cause: Cause::Host { call: *call }, site, hint: Some(hint) };
         }
         Some(_) => return Retrace { cause: Cause::NoSize, site, hint: None },
@@ -158,14 +163,14 @@ pub(super) fn why(
             Some(path) => Cause::Argument {
                 path,
                 before: "an array behind `&`, `Rc` or `Arc`".into(),
-                now: "another one, while lengths or numbers change in the argument".into(),
+                now: "a different one, while lengths or numbers change in the argument".into(),
             },
             None => Cause::Evicted,
         },
     };
     let hint = match (&cause, layout.inputs.is_empty()) {
         (Cause::Argument { before, .. }, _) if is_number(before) => {
-            Some("a number of the host is part of a recording: give one that changes as an array, `Float::opaque(x)`")
+            Some("a host number is part of a recording: pass one that changes as an array, `Float::opaque(x)`")
         }
         (Cause::Evicted, _) => Some("raise the `limit`"),
         _ => None,
@@ -193,7 +198,7 @@ pub(super) fn warning(function: &Function, why: &Retrace) -> String {
 pub(super) fn over_budget(text: String, site: Site) -> Error {
     Error::new(ErrorKind::NotRecordable, text)
         .at(site)
-        .with_hint("raise the `budget`, or keep what changes out of the arguments")
+        .with_hint("raise the `budget`, or keep changing values out of the arguments")
 }
 
 #[cold]
@@ -201,8 +206,8 @@ pub(super) fn shared_changed(place: &str, site: Site) -> Error {
     let message =
         format!("a `#[freeze]` function replaces or changes an array behind `&`, `Rc` or `Arc`, at `{place}`");
     Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
-        "what is shared stays where it is in later calls: have the array itself in the argument, or give the new one \
-        back as the result",
+        "a shared array cannot be replaced in later calls: put the array itself into the argument, or return the new \
+         one",
     )
 }
 
@@ -210,7 +215,7 @@ pub(super) fn shared_changed(place: &str, site: Site) -> Error {
 pub(super) fn shared_result(path: &str, site: Site) -> Error {
     let place = if path.is_empty() { String::new() } else { format!(", at `{path}`") };
     let message = format!("the result of a `#[freeze]` function holds an array behind `&`, `Rc` or `Arc`{place}");
-    Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
-        "give back the array itself: a later call gives back another one, and what is shared cannot be replaced",
-    )
+    Error::new(ErrorKind::NotRecordable, message)
+        .at(site)
+        .with_hint("return the array itself: a later call returns a new one, and a shared array cannot be replaced")
 }

@@ -109,7 +109,7 @@ pub(super) struct Entry {
 pub(super) enum CallPlan {
     Replay(Box<Plan>),
     /// Run the body, because it cannot be replayed, for this reason.
-    Run(#[expect(dead_code, reason = "shown by `Debug` alone")] String),
+    Run(#[expect(dead_code, reason = "used by `Debug` only")] String),
 }
 
 /// A plan for replays.

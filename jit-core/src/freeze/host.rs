@@ -30,8 +30,8 @@ use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut, check_number};
 /// A closure that replays of a frozen function may run on any thread.
 #[diagnostic::on_unimplemented(
     message = "later calls of the frozen function cannot run this closure",
-    label = "they may run on other threads, so it must own what it uses, and that be `Send` and `Sync`",
-    note = "give it clones: `let x = x.clone();` before `host(move || …)`; `Arc` and `Mutex` instead of `Rc` and \
+    label = "they may run on other threads, so it must own everything that it uses, and be `Send` and `Sync`",
+    note = "move clones into it: `let x = x.clone();` before `host(move || …)`; `Arc` and `Mutex` instead of `Rc` and \
         `RefCell`"
 )]
 pub trait Owned: Send + Sync + 'static {}
@@ -189,7 +189,7 @@ fn host_call_result(result: &mut impl Recordable, site: Site) -> Result<HostCall
     result.traverse_mut(&mut VisitorMut::with_sizes(&mut |_, _| {}, &mut take_size));
     result.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
         Leaf::Array(var) if host_call::is_foreign(var) => {
-            refused = Some((path.to_owned(), "is one of the frozen function"))
+            refused = Some((path.to_owned(), "belongs to the frozen function"))
         }
         Leaf::Array(var) => arrays.push(var.clone()),
         Leaf::Shared(_) => refused = Some((path.to_owned(), "is behind `&`, `Rc` or `Arc`")),
@@ -197,13 +197,13 @@ fn host_call_result(result: &mut impl Recordable, site: Site) -> Result<HostCall
     }));
     if let Some((path, why)) = refused {
         let place = if path.is_empty() { String::new() } else { format!(" at `{path}`") };
-        let message = format!("the array{place} that `jit::freeze::host` gives back {why}");
-        let hint = "give back arrays that the closure makes, as by `Float::from(values)`; those of the function are \
+        let message = format!("the array{place} that `jit::freeze::host` returns {why}");
+        let hint = "return arrays that the closure makes, as with `Float::from(values)`; those of the function are \
             available outside";
         return Err(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(hint));
     }
     let missing: Vec<&Var> = arrays.iter().filter(|var| !var.is_evaluated()).collect();
-    schedule::evaluate(&missing, "`jit::freeze::host` gives it back", site)?;
+    schedule::evaluate(&missing, "`jit::freeze::host` returns it", site)?;
     result.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = record::literal(var.ty(), 0, var.lanes())));
     Ok(HostCallResult { arrays, sizes, host })
 }

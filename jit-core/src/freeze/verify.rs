@@ -87,7 +87,7 @@ pub(super) fn compare<A: Arguments, R: Recordable>(
     }
     match given.len() == wanted.len() {
         true => Ok(()),
-        false => Err(stale(format!("a replay gives {} values, and the body {}", given.len(), wanted.len()))),
+        false => Err(stale(format!("a replay returns {} values, and the body {}", given.len(), wanted.len()))),
     }
 }
 
@@ -107,20 +107,20 @@ fn difference(given: &Found, wanted: &Found) -> Result<Option<String>, Error> {
         (What::Host(given), What::Host(wanted)) if given == wanted => Ok(None),
         (What::Host(given), What::Host(wanted)) => {
             let [given, wanted] = [given, wanted].map(layout::host_in_words);
-            Ok(Some(format!("a replay gives `{path}` as {given}, and the body as {wanted}")))
+            Ok(Some(format!("a replay computes `{path}` as {given}, and the body as {wanted}")))
         }
         (What::Array(given), What::Array(wanted)) => differing_element(path, given, wanted),
-        _ => Ok(Some(format!("a replay gives `{path}` as something else than the body"))),
+        _ => Ok(Some(format!("a replay and the body compute different values of `{path}`"))),
     }
 }
 
 fn differing_element(path: &str, given: &Var, wanted: &Var) -> Result<Option<String>, Error> {
     let made = wanted.site();
-    let line = format!("which the body makes at {}:{}", made.file(), made.line());
+    let line = format!("which the body computes at {}:{}", made.file(), made.line());
     if given.lanes() != wanted.lanes() {
         let widths = (given.lanes(), wanted.lanes());
         return Ok(Some(format!(
-            "a replay gives `{path}` with {} elements, and the body with {}, {line}",
+            "a replay computes `{path}` with {} elements, and the body with {}, {line}",
             widths.0, widths.1
         )));
     }
@@ -130,7 +130,7 @@ fn differing_element(path: &str, given: &Var, wanted: &Var) -> Result<Option<Str
     let first = both.enumerate().find(|(_, (a, b))| a != b);
     Ok(first.map(|(index, (a, b))| {
         let (a, b) = (Literal(ty, a), Literal(ty, b));
-        format!("a replay gives `{path}[{index}]` as {a}, and the body as {b}, {line}")
+        format!("a replay computes `{path}[{index}]` as {a}, and the body as {b}, {line}")
     }))
 }
 
@@ -157,12 +157,12 @@ fn bits(ty: Type, bytes: &[u8]) -> u64 {
 fn stale(function: &Function, site: Site, what: &str) -> Error {
     let (name, place) = (function.name, function.site);
     let message = format!(
-        "a replay of the frozen function `{name}` ({}:{}) differs from what its body gives: {what}",
+        "a replay of the frozen function `{name}` ({}:{}) differs from its body: {what}",
         place.file(),
         place.line()
     );
     Error::new(ErrorKind::Stale, message).at(site).with_hint(
-        "the body looks at something that is no argument, as a `static`, an atomic, a file or the time: pass that as \
-         an argument, or name arrays in `#[freeze(state = |…| …)]`",
+        "the body reads something that is not an argument, such as a `static`, an atomic, a file or the time: pass it \
+         as an argument, or name arrays in `#[freeze(state = |…| …)]`",
     )
 }

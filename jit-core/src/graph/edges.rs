@@ -13,7 +13,7 @@ use crate::fork;
 static EDGES: RwLock<()> = RwLock::new(());
 
 /// While this lives, no edge of the graph is removed.
-pub(crate) struct Edges(#[expect(dead_code, reason = "held for its drop")] RwLockReadGuard<'static, ()>);
+pub(crate) struct Edges(#[expect(dead_code, reason = "its drop ends the read lock")] RwLockReadGuard<'static, ()>);
 
 impl Edges {
     /// Returns an operand of a node.

@@ -92,7 +92,7 @@ fn check_scatters(graph: &Graph<'_>, groups: &[Group]) -> Result<(), Error> {
         let scatters = group.order.iter().filter(|&&number| graph.entries[number as usize].op == Op::Scatter);
         if let Some(&twice) = scatters.copied().find(|scatter| !run.insert(*scatter)).as_ref() {
             let site = graph.entries[twice as usize].var.site();
-            let text = "per-lane local memory depends on what a scatter gave, and several kernels need it";
+            let text = "per-lane local memory depends on the result of a scatter, and several kernels need it";
             return Err(Error::new(ErrorKind::NotEvaluated, text).at(site).with_hint(
                 "a scatter runs once: read the elements of the `Local` before the first of these kernels, \
                     or evaluate less at once",

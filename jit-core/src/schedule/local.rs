@@ -106,7 +106,7 @@ fn origin(graph: &Graph<'_>, mut version: u32) -> u32 {
 
 /// Returns the error for an evaluation of per-lane local memory.
 pub(super) fn no_array(memory: &Var) -> Error {
-    let text = format!("a `Local` of {} exists inside of a kernel only, for each lane", memory.ty());
+    let text = format!("a `Local` of {} exists only inside a kernel, once per lane", memory.ty());
     Error::new(ErrorKind::NotEvaluated, text)
         .with_hint("read elements of it, as in `memory.read(&index)`, and evaluate these")
 }

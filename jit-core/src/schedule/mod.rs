@@ -67,7 +67,7 @@ struct Plan {
     empty: SmallVec<[Written; 1]>,
 }
 
-#[expect(clippy::large_enum_variant, reason = "most plans are one kernel, which needs no memory of its own this way")]
+#[expect(clippy::large_enum_variant, reason = "most plans are one kernel, which this stores in place")]
 enum Step {
     Kernel(Planned),
     Native(native::Planned),
@@ -138,14 +138,19 @@ fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<()
     }
     let (run, mut waiting): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::has_run);
     let reported = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
-    if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotEvaluated) {
-        waiting.retain(|report| {
-            let (edges, arrays) = (edges::read(), report.arrays.iter().collect::<Vec<_>>());
-            order::Graph::of(&edges, &arrays, &effect::Held::default(), None).is_ok()
-        });
+    if outcome.as_ref().is_err_and(|error| matches!(error.kind(), ErrorKind::NotEvaluated | ErrorKind::Compile)) {
+        waiting.retain(|report| can_be_evaluated(&report.arrays.iter().collect::<Vec<_>>()));
     }
     report::put_back(waiting);
     outcome.and(reported)
+}
+
+/// Returns whether kernels can compute these values.
+fn can_be_evaluated(arrays: &[&Var]) -> bool {
+    let (edges, held) = (edges::read(), effect::Held::default());
+    let Ok(mut graph) = order::Graph::of(&edges, arrays, &held, None) else { return false };
+    let Ok(groups) = group::groups(&mut graph) else { return false };
+    groups.iter().all(|group| emit::placement(&graph, group).is_ok())
 }
 
 fn evaluate_missing<'a>(

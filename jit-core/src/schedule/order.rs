@@ -222,8 +222,8 @@ pub(super) fn only_inside(var: &Var) -> Error {
         text = text.place("the region begins", begin);
     }
     Error::new(ErrorKind::NotEvaluated, text.into_text()).with_hint(
-        "its lanes are known only when the kernel runs: make the condition a `bool` of the host, or read \
-            the value after the region; what was made before it can be read in it, on all lanes",
+        "its lanes are known only when the kernel runs: make the condition a host `bool`, or read the value after the \
+         region; values from before the region can be read in it, on all lanes",
     )
 }
 

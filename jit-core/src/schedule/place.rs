@@ -4,7 +4,12 @@
 //! only that side needs it, and then hoisted out of every loop that it does not depend on (C. Click, *Global Code
 //! Motion, Global Value Numbering*, PLDI 1995). Nodes that were recorded to run only under a loop's condition stay
 //! inside the loop.
+//!
+//! Blocks become regions of the kernel, which nest at most [`MAX_DEPTH`] deep. Placement may nest them deeper than the
+//! program does: a value that only one arm uses is computed in that arm, with its own loops and branches.
 
+use jit_runtime::ir::verify::MAX_DEPTH;
+use jit_runtime::{Error, ErrorKind};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -20,6 +25,8 @@ pub(super) struct Block {
     pub(super) parent: u32,
     depth: u32,
     loop_depth: u32,
+    /// The depth of its region in the kernel: for the condition and the body of a loop it is the same.
+    nesting: u32,
     /// The branch or switch that the block is a side of, and the side: the first or second one, or a case, the default
     /// last.
     pub(super) side: Option<(u32, u32)>,
@@ -43,21 +50,39 @@ struct Placing<'a, 'e> {
     /// For each loop, the block of its condition, which is the outermost in which its state is known, and that of its
     /// body.
     loops: FxHashMap<RegionId, [u32; 2]>,
+    /// The outermost loop, branch or switch whose regions are too deep, if there is one.
+    too_deep: Option<u32>,
 }
 
 /// Places the entries of a kernel.
-pub(super) fn place(graph: &Graph<'_>, group: &Group) -> Placement {
-    let top = Block { parent: TOP, depth: 0, loop_depth: 0, side: None, entries: Vec::new() };
+///
+/// # Errors
+///
+/// When its regions would nest too deep.
+pub(super) fn place(graph: &Graph<'_>, group: &Group) -> Result<Placement, Error> {
+    let top = Block { parent: TOP, depth: 0, loop_depth: 0, nesting: 0, side: None, entries: Vec::new() };
     let placement = Placement { blocks: vec![top], inner: FxHashMap::default() };
     let latest = vec![NONE; graph.entries.len()];
-    let mut placing = Placing { graph, group, placement, latest, loops: FxHashMap::default() };
+    let mut placing = Placing { graph, group, placement, latest, loops: FxHashMap::default(), too_deep: None };
     group.roots.iter().for_each(|&root| placing.latest[root as usize] = TOP);
     for &number in group.order.iter().rev() {
         placing.place(number);
     }
+    if let Some(number) = placing.too_deep {
+        return Err(nested_too_deep(graph, number));
+    }
     let mut placement = placing.placement;
     placement.blocks.iter_mut().for_each(|block| block.entries.reverse());
-    placement
+    Ok(placement)
+}
+
+#[cold]
+fn nested_too_deep(graph: &Graph<'_>, number: u32) -> Error {
+    let text = format!("traced loops, branches and calls are nested more than {MAX_DEPTH} deep in one kernel");
+    Error::new(ErrorKind::Compile, text).at(graph.entries[number as usize].var.site()).with_hint(
+        "mark the outer loops and branches with `#[evaluated]`, evaluate values from before them with `jit::eval`, or \
+         write a recursion as a `while` loop",
+    )
 }
 
 impl Placing<'_, '_> {
@@ -100,6 +125,9 @@ impl Placing<'_, '_> {
 
     fn place_control(&mut self, number: u32, block: u32) {
         let control = &self.graph.controls[self.graph.entries[number as usize].control as usize];
+        if self.placement.blocks[block as usize].nesting as usize >= MAX_DEPTH {
+            self.too_deep.get_or_insert(number);
+        }
         let (condition, first) = match control.payload {
             Payload::Loop(payload) => {
                 let condition = self.open(block, 1, None);
@@ -137,9 +165,16 @@ impl Placing<'_, '_> {
     }
 
     fn open(&mut self, parent: u32, loops: u32, side: Option<(u32, u32)>) -> u32 {
-        let Block { depth, loop_depth, .. } = self.placement.blocks[parent as usize];
-        let block = Block { parent, depth: depth + 1, loop_depth: loop_depth + loops, side, entries: Vec::new() };
-        self.placement.blocks.push(block);
+        let Block { depth, loop_depth, nesting, .. } = self.placement.blocks[parent as usize];
+        let is_body = loops == 0 && side.is_none();
+        self.placement.blocks.push(Block {
+            parent,
+            depth: depth + 1,
+            loop_depth: loop_depth + loops,
+            nesting: nesting + u32::from(!is_body),
+            side,
+            entries: Vec::new(),
+        });
         self.placement.blocks.len() as u32 - 1
     }
 

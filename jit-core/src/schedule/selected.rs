@@ -51,7 +51,7 @@ impl Selected {
             let mut wide = record::literal(var.ty(), 0, selection.width);
             let (index, value) = (&selection.lanes, &narrow);
             scatter(&mut wide, &Request { how: How::Write, index, value, expected: None, mask: None });
-            super::evaluate(&[&wide], "what lanes have found is kept", site)?;
+            super::evaluate(&[&wide], "the results of writes are retained", site)?;
             wide.data().into_iter().for_each(|buffer| var.set_data(buffer));
         }
         Ok(())

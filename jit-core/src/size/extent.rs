@@ -68,6 +68,6 @@ impl From<Extent> for Size {
 #[track_caller]
 fn too_wide(size: Size) -> ! {
     Misuse::new(format!("an array of {size} elements is too wide"), Location::caller())
-        .hint("arrays have fewer than 2^32 elements: cut the work into parts")
+        .hint("arrays have fewer than 2^32 elements: split the work into parts")
         .panic()
 }

@@ -228,7 +228,7 @@ impl PartialEq for Size {
         is_equal
     }
 
-    #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
+    #[expect(clippy::partialeq_ne_impl, reason = "the provided method would hide the line of the comparison")]
     #[inline]
     #[track_caller]
     fn ne(&self, other: &Size) -> bool {
@@ -372,7 +372,7 @@ macro_rules! comparisons {
                 Size::from(*self).eq(&Size::from(*other))
             }
 
-            #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
+            #[expect(clippy::partialeq_ne_impl, reason = "the provided method would hide the line of the comparison")]
             #[inline]
             #[track_caller]
             fn ne(&self, other: &$right) -> bool {

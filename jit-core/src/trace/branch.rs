@@ -115,7 +115,7 @@ impl BranchRecorder {
     /// When the types of the sides differ, or widths do not match.
     #[must_use]
     pub fn finish(mut self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
-        assert_eq!(then_values.len(), else_values.len(), "both sides of a branch give equally many values");
+        assert_eq!(then_values.len(), else_values.len(), "both sides of a branch yield the same number of values");
         self.close(1);
         let reports = std::mem::take(&mut self.reports);
         let merged = self.merged(then_values, else_values);
@@ -166,7 +166,7 @@ impl BranchRecorder {
         let width = vars().map(Var::extent).find(|width| width.lanes != 1).unwrap_or(Extent::ONE);
         if let Some(results) = branches_to_switch::switch(&self.condition, &chosen, width, self.site) {
             let mut results = results.into_iter();
-            let mut next = || results.next().expect("a switch gives each value that is chosen");
+            let mut next = || results.next().expect("a switch has a result for each selected value");
             return pairs.iter().map(|pair| if is_chosen(pair) { next() } else { self.select(pair) }).collect();
         }
         let payload = Payload::Branch(BranchPayload { condition: self.condition.clone(), results: chosen });
@@ -230,23 +230,26 @@ fn check_pair(condition: &Var, [a, b]: &[Var; 2], site: Site) {
         return;
     }
     if a.ty() != b.ty() {
-        let what = format!("the sides of a branch give different types, {} and {}", a.ty(), b.ty());
-        Misuse::new(what, site).value("the value of the first side", a).value("that of the second", b).panic();
+        let what = format!("the sides of a branch have values of different types, {} and {}", a.ty(), b.ty());
+        Misuse::new(what, site)
+            .value("the value of the first side", a)
+            .value("the value of the second side", b)
+            .panic();
     }
     if local::is_local(a) != local::is_local(b) {
-        Misuse::new("the sides of a branch give an array and a `Local` in the same place", site)
+        Misuse::new("the sides of a branch have an array and a `Local` in the same position", site)
             .value("the value of the first side", a)
-            .value("that of the second", b)
+            .value("the value of the second side", b)
             .panic();
     }
     let widths = [condition.width(), a.width(), b.width()];
     let width = widths.into_iter().find(|&width| width != 1).unwrap_or(Size::from(1));
     if widths.into_iter().any(|other| other != 1 && other != width) {
-        let what = format!("the widths {widths:?} of a branch's condition and values do not fit together");
+        let what = format!("the widths {widths:?} of a branch's condition and values do not match");
         Misuse::new(what, site)
             .value("the condition", condition)
             .value("the value of the first side", a)
-            .value("that of the second", b)
+            .value("the value of the second side", b)
             .hint("they must be equal, or 1")
             .panic();
     }

@@ -128,7 +128,7 @@ impl Search {
         Misuse::new("a traced loop writes to a copy of its state", writer.site())
             .value("the state", &origin)
             .place("the loop begins", self.site)
-            .hint("scatter to the variable itself, which keeps what is written from one iteration to the next")
+            .hint("scatter to the variable itself, which carries the written elements to the next iteration")
             .panic();
     }
 }

@@ -293,7 +293,7 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
 /// Rejects a loop that changes the type of a state.
 pub(crate) fn check_type(init: &Var, next: &Var, site: Site) {
     if local::is_local(next) != local::is_local(init) {
-        Misuse::new("a loop puts an array in the place of a `Local`, or the other way round", site)
+        Misuse::new("a loop replaces a `Local` by an array, or an array by a `Local`", site)
             .value("before the loop the value", init)
             .value("after the body it", next)
             .panic();
@@ -329,7 +329,7 @@ impl Lanes {
                 Misuse::new(what, site)
                     .value("the loop's width comes from a value that", widest)
                     .value("the state variable", var)
-                    .hint("all state that a loop changes, and its condition, are equally wide or have width 1")
+                    .hint("all state that a loop changes, and its condition, must have the same width, or width 1")
                     .panic();
             }
         }
@@ -365,11 +365,16 @@ fn refuse_shared_atomics(lanes: Lanes, states: &[State]) {
             Some(Payload::Scatter(payload))
                 if writer.width() == 1 && payload.how.returns_old_value() && !payload.is_report =>
             {
-                let what =
-                    format!("one value is exchanged with memory inside of a loop over {} lanes", lanes.width.lanes);
+                let what = format!(
+                    "a value of width 1 is exchanged with memory inside of a loop over {} lanes",
+                    lanes.width.lanes
+                );
                 Misuse::new(what, writer.site())
                     .value("the index", &payload.index)
-                    .hint("make the index as wide as the loop, so that each lane learns what was there before")
+                    .hint(
+                        "make the index as wide as the loop, so that each lane gets the element that was there \
+                        before",
+                    )
                     .panic();
             }
             _ => {}

@@ -55,9 +55,9 @@ pub(crate) fn width_mismatch(first: &Var, second: &Var) -> ! {
 pub(crate) fn width_mismatch_at(first: &Var, second: &Var, site: Site) -> ! {
     let what = format!("arrays of width {} and {} cannot be combined", first.lanes(), second.lanes());
     Misuse::new(what, site)
-        .value("the one", first)
-        .value("the other", second)
-        .hint("widths must be equal, or one of them 1; `gather` picks the elements of one array that belong to another")
+        .value("the first array", first)
+        .value("the second array", second)
+        .hint("widths must be equal, or one of them 1; `gather` reads an element of one array for each lane of another")
         .panic()
 }
 

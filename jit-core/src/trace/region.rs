@@ -560,8 +560,8 @@ pub(crate) fn refuse_reading(var: &Var, site: Site) -> ! {
     Misuse::new("an array is used in the traced `if` or `while` that writes to it", site)
         .value("the array, as it was written,", var)
         .hint(
-            "lanes run the region independently, each writing when it gets there: read the array after the region, or \
-             read a clone that was made before it",
+            "lanes run the region independently, and each writes when it reaches the scatter: read the array after the \
+             region, or read a clone that was made before it",
         )
         .panic()
 }

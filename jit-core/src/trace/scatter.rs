@@ -316,7 +316,7 @@ pub(crate) fn settle(var: &Var) -> Var {
     if var.region() != RegionId::WRITING {
         return var.clone();
     }
-    let control = var.operand(0).expect("what was written in a region is not evaluated before its end");
+    let control = var.operand(0).expect("an array that a region writes is not evaluated before its end");
     array_after(&control, var.ty(), var.extent(), var.position(), var.site())
 }
 

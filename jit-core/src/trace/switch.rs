@@ -194,7 +194,7 @@ impl SwitchRecorder {
         let take = |output: Output| match output {
             Output::Memory(array) => array,
             Output::Same(value, default) => self.broadcast(&self.masked(&value, &default), width),
-            Output::Chosen(_) => self.broadcast(&chosen.next().expect("each value that is chosen has a result"), width),
+            Output::Chosen(_) => self.broadcast(&chosen.next().expect("each selected value has a result"), width),
         };
         let values = outputs.into_iter().map(take).collect();
         region::hand_on(std::mem::take(&mut self.written));
@@ -269,11 +269,11 @@ impl SwitchRecorder {
     /// Rejects values of different types.
     fn check_types(&self, values: &[Var], default: &Var) {
         if let Some(other) = values.iter().find(|value| value.ty() != default.ty()) {
-            let what = format!("the targets of a call give different types, {} and {}", default.ty(), other.ty());
+            let what = format!("the targets of a call return different types, {} and {}", default.ty(), other.ty());
             Misuse::new(what, self.site).value("one value", default).value("another", other).panic();
         }
         if let Some(other) = values.iter().find(|value| local::is_local(value) != local::is_local(&values[0])) {
-            let what = "the targets of a call give an array and a `Local` in the same place";
+            let what = "the targets of a call return an array and a `Local` in the same position";
             Misuse::new(what, self.site).value("one value", &values[0]).value("another", other).panic();
         }
     }
@@ -318,13 +318,13 @@ impl SwitchRecorder {
             if width == 1 {
                 width = value.width();
             } else if value.width() != 1 && value.width() != width {
-                let what = format!("a call over {width} lanes gives a value of width {}", value.width());
+                let what = format!("a call over {width} lanes returns a value of width {}", value.width());
                 Misuse::new(what, self.site)
                     .value("the value", value)
                     .value("the call's target", &self.index)
                     .hint(
-                        "values of a call are as wide as the call, which its target and its arguments decide, or \
-                        have width 1",
+                        "results of a call are as wide as the call, whose width follows from its target and arguments, \
+                         or have width 1",
                     )
                     .panic();
             }
@@ -382,7 +382,9 @@ impl SwitchRecorder {
         // Plus one, so that lanes without a target read zero.
         let places = cases.iter().enumerate().map(|(side, case)| (self.slot_of(side), self.literal(case + 1)));
         let table = tables::table(Type::U32, &places.collect::<Vec<_>>(), self.span());
-        let table = table.unwrap_or_else(|| Misuse::new("there is no memory for a call's targets", self.site).panic());
+        let table = table.unwrap_or_else(|| {
+            Misuse::new("there is not enough memory for the tables of a call's targets", self.site).panic()
+        });
         let case = record::gather_node(&table, &slot, Some(&is_inside), 0, RegionId::NONE);
         record::binary(BinaryOp::Sub, &case, &self.literal(1))
     }

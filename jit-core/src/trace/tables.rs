@@ -140,6 +140,6 @@ fn read(var: &Var, bytes: &mut [u8]) -> Result<(), Error> {
             Ok(())
         }
         (None, Some(buffer)) => buffer.read(0, bytes),
-        (None, None) => unreachable!("a table is made of values that are known or in memory"),
+        (None, None) => unreachable!("the values of a table are constants or evaluated"),
     }
 }

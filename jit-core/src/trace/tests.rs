@@ -146,7 +146,7 @@ fn a_chain_of_ten_million_operations_lives_and_dies() {
 }
 
 #[test]
-fn unchanged_state_is_no_state() {
+fn unchanged_state_is_not_carried() {
     let (x, n) = (input(), integer(10));
     let zero = literal(Type::U32, 0, 1);
     let (mut recorder, params) = LoopRecorder::begin(&[x.clone(), zero], here());
@@ -236,9 +236,9 @@ fn handles_travel_between_threads() {
         move || binary(BinaryOp::Add, &x, &x)
     })
     .join()
-    .expect("the thread ends well");
+    .expect("the thread does not panic");
     let twice = binary(BinaryOp::Mul, &made, &x);
     let weak = made.downgrade();
-    std::thread::spawn(move || drop((made, twice))).join().expect("the thread ends well");
+    std::thread::spawn(move || drop((made, twice))).join().expect("the thread does not panic");
     assert!(weak.upgrade().is_none());
 }

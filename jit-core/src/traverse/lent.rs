@@ -70,9 +70,9 @@ impl<'a> Lent<'a> {
     fn refuse(self, path: &str) -> ! {
         let (new, was) = (Kind::of(self.var).name(), self.kind.name());
         let place = if path.is_empty() { String::new() } else { format!(" `{path}`") };
-        Misuse::new(format!("a visitor puts {new} in the place{place} of {was}"), self.var.site())
+        Misuse::new(format!("a visitor replaces {was}{place} by {new}"), self.var.site())
             .value("the new one", self.var)
-            .hint("an array is replaced by one of its element type: convert it with `.cast::<T>()`")
+            .hint("an array can only be replaced by one of its element type: convert it with `.cast::<T>()`")
             .hint(SAME_ARRAYS)
             .panic()
     }
@@ -86,8 +86,8 @@ impl Drop for Lent<'_> {
     }
 }
 
-const SAME_ARRAYS: &str =
-    "`traverse` and `traverse_mut` name the same arrays, in the same order, each time; `#[derive(Traverse)]` does";
+const SAME_ARRAYS: &str = "`traverse` and `traverse_mut` must visit the same arrays, in the same order, each time; \
+                           `#[derive(Traverse)]` does";
 
 /// Returns zero of the kind of an array.
 pub(crate) fn zero_like(var: &Var) -> Var {
@@ -123,7 +123,7 @@ pub(crate) fn check_number(name: &str, shown: usize, lent: usize, site: Site) {
 
 #[cold]
 fn refuse_number(name: &str, shown: usize, lent: usize, site: Site) -> ! {
-    Misuse::new(format!("`{name}` shows {shown} arrays by `traverse`, and lends {lent} by `traverse_mut`"), site)
+    Misuse::new(format!("`{name}` visits {shown} arrays in `traverse`, and {lent} in `traverse_mut`"), site)
         .hint(SAME_ARRAYS)
         .panic()
 }
@@ -142,10 +142,7 @@ fn refuse_kind<X: Traverse + ?Sized>(tree: &mut X, position: usize, array: &Var,
         None => ("", "nothing".to_owned()),
     };
     let place = if path.is_empty() { format!("array {position}") } else { format!("array {position}, `{path}`,") };
-    Misuse::new(
-        format!("{place} of `{name}` is {shown} where `traverse` shows it, and {lent} where `traverse_mut` lends it"),
-        site,
-    )
-    .hint(SAME_ARRAYS)
-    .panic()
+    Misuse::new(format!("{place} of `{name}` is {shown} in `traverse`, and {lent} in `traverse_mut`"), site)
+        .hint(SAME_ARRAYS)
+        .panic()
 }

@@ -34,10 +34,10 @@ pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 /// Both functions must visit the same arrays in the same order each time. Wherever arrays are replaced, their number
 /// and element types are checked: an incorrect implementation panics, and never yields an array of a wrong type.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be searched for arrays",
-    label = "this is neither an array nor made of arrays",
-    note = "derive it for a type of yours, by `#[derive(Traverse)]`; a field that has nothing to do with arrays is \
-            left out by `#[traverse(skip)]`"
+    message = "the arrays of `{Self}` cannot be visited",
+    label = "this is not an array and does not consist of arrays",
+    note = "derive it for your own type, with `#[derive(Traverse)]`; `#[traverse(skip)]` excludes a field that has no \
+        arrays"
 )]
 pub trait Traverse {
     /// Passes every array to a visitor, in the order of the fields.

@@ -83,7 +83,7 @@ impl PartialEq for HostValue {
 #[diagnostic::on_unimplemented(
     message = "a `#[traverse(constexpr)]` field must be known while tracing; `{Self}` is not",
     label = "`{Self}` cannot be compared as a value of the host",
-    note = "it takes host values that are `Eq + Hash + Debug`; an array, or a float, goes without `constexpr`"
+    note = "it takes host values that are `Eq + Hash + Debug`; remove `constexpr` from an array or a float"
 )]
 pub trait Constant {
     /// Returns the value in a comparable form.

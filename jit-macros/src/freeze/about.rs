@@ -23,7 +23,7 @@ impl Frozen {
     /// Returns the items inside the function, and those besides it.
     pub(super) fn about(&self) -> (Option<TokenStream>, Option<TokenStream>) {
         let (vis, name) = (&self.function.vis, &self.function.sig.ident);
-        let doc = format!("What is known of the recordings of the function [`{name}`](fn@{name}).");
+        let doc = format!("Reports on the recordings of the function [`{name}`](fn@{name}).");
         match self.place {
             Place::Free => {
                 let getter = self.function_of_recordings(&Ident::new("__jit_function", Span::call_site()));
@@ -57,17 +57,17 @@ impl Frozen {
 
     /// Returns the names of the arguments for messages.
     fn names(&self) -> TokenStream {
-        let names = self.parameters.iter().map(|parameter| LitStr::new(&parameter.said, parameter.name.span()));
+        let names = self.parameters.iter().map(|parameter| LitStr::new(&parameter.label, parameter.name.span()));
         let lifted = self.lifted.iter().map(|lifted| lifted.value.to_token_stream().to_string());
         let state = self.state.as_ref().map(|_| "state");
         quote!(&[#(#names,)* #(#lifted,)* #state])
     }
 
     fn static_of_recordings(&self, name: &Ident) -> TokenStream {
-        let (private, said, names) = (self.private(), self.function.sig.ident.to_string(), self.names());
+        let (private, label, names) = (self.private(), self.function.sig.ident.to_string(), self.names());
         let options = self.options.tokens(&private);
         quote_spanned! {self.function.sig.ident.span()=>
-            static #name: #private::freeze::Function = #private::freeze::Function::new(#said, #names, #options);
+            static #name: #private::freeze::Function = #private::freeze::Function::new(#label, #names, #options);
         }
     }
 

@@ -142,8 +142,8 @@ impl Renaming<'_> {
 fn refuse_text(literal: &Literal, sink: &Sink) {
     let text = literal.to_string();
     if text.contains("{self}") || text.contains("{self:") {
-        let message = "the body of a `#[freeze]` method runs on a copy by another name: give `self` beside the text, \
-            `\"{}\", self`";
+        let message = "the body of a `#[freeze]` method runs on a copy, which has another name: pass `self` as an \
+            argument, `\"{}\", self`";
         sink.error(literal.span(), message);
     }
 }

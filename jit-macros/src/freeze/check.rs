@@ -12,18 +12,19 @@ pub(super) fn not_a_function(item: &TokenStream, sink: &Sink) {
     let mut tokens = item.clone().into_iter();
     let keyword = tokens.find(|token| kinds.contains(&token.to_string().as_str()));
     let Some(token) = keyword.or_else(|| item.clone().into_iter().next()) else {
-        return sink.error(Span::call_site(), "`#[freeze]` goes on a function or a method");
+        return sink.error(Span::call_site(), "`#[freeze]` applies to a function or a method");
     };
     let message = match token.to_string().as_str() {
         "fn" => match syn::parse2::<syn::TraitItemFn>(item.clone()) {
-            Ok(_) => "a `#[freeze]` function needs a body: give the attribute to the functions that have one",
+            Ok(_) => "a `#[freeze]` function needs a body: move the attribute to functions that have one",
             Err(error) => return sink.push(error),
         },
-        "impl" | "trait" => "`#[freeze]` goes on functions: give it to those in here that are to be recorded",
+        "impl" | "trait" => "`#[freeze]` applies to functions: move it to those in here that should be recorded",
         "struct" | "enum" => {
-            "`#[freeze]` goes on a function or a method; what is an argument of one needs `#[derive(Clone, Traverse)]`"
+            "`#[freeze]` applies to a function or a method; the types of its arguments need \
+             `#[derive(Clone, Traverse)]`"
         }
-        _ => "`#[freeze]` goes on a function or a method; of a closure make one by `jit::freeze::Frozen::new`",
+        _ => "`#[freeze]` applies to a function or a method; wrap a closure in `jit::freeze::Frozen::new`",
     };
     sink.error(token.span(), message);
 }
@@ -34,16 +35,16 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
         sink.error(span, format!("`#[freeze]` functions cannot be {kind}: {why}"));
     };
     if let Some(token) = &signature.asyncness {
-        refuse(token.span, "`async`", "a recording is made in one go");
+        refuse(token.span, "`async`", "recording cannot be suspended");
     }
     if let Some(token) = &signature.constness {
         refuse(token.span, "`const`", "recordings are made when the program runs");
     }
     if let syn::Safety::Unsafe(token) = &signature.safety {
-        refuse(token.span, "`unsafe`", "replays do not run the body, which might have to see its promises kept");
+        refuse(token.span, "`unsafe`", "replays do not run the body, and cannot uphold its safety conditions");
     }
     if let Some(abi) = &signature.abi {
-        refuse(abi.extern_token.span, "`extern`", "their arguments are types of Rust's, by which recordings are found");
+        refuse(abi.extern_token.span, "`extern`", "recordings are found by the Rust types of the arguments");
     }
     if let Some(variadic) = &signature.variadic {
         refuse(variadic.span(), "variadic", "recordings are found by the types of the arguments");
@@ -58,13 +59,13 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
             Type::ImplTrait(ty) => {
                 sink.error(
                     ty.span(),
-                    "a `#[freeze]` function returns a type with a name: later calls make values of it",
+                    "a `#[freeze]` function returns a named type: later calls construct values of it",
                 );
             }
             Type::Reference(ty) => {
                 sink.error(
                     ty.span(),
-                    "a `#[freeze]` function returns values, not references: later calls make new ones",
+                    "a `#[freeze]` function returns values, not references: later calls construct new ones",
                 );
             }
             _ => {}
@@ -87,8 +88,8 @@ fn borrows_nothing(ty: &Type, sink: &Sink) {
     impl Visit<'_> for References<'_> {
         fn visit_type_reference(&mut self, reference: &TypeReference) {
             if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") {
-                let text = "what a `#[freeze]` function takes by value or by `&mut` borrows nothing inside: own it \
-                    there, or take all of it by `&`";
+                let text = "a parameter that a `#[freeze]` function takes by value or by `&mut` cannot contain \
+                    references: own the data, or take the whole parameter by `&`";
                 self.0.error(reference.span(), text);
             }
         }
@@ -119,13 +120,13 @@ pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> O
     attributes.retain(|attribute| match attribute.path().segments.last() {
         Some(last) if last.ident == "jit" => {
             if traced.is_some() {
-                sink.error(attribute.path().span(), "`#[jit]` is given twice");
+                sink.error(attribute.path().span(), "`#[jit]` appears twice");
             }
             traced = Some(attribute.clone());
             false
         }
         Some(last) if last.ident == "freeze" => {
-            sink.error(attribute.path().span(), "`#[freeze]` is given twice");
+            sink.error(attribute.path().span(), "`#[freeze]` appears twice");
             false
         }
         _ => true,
@@ -137,8 +138,8 @@ pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> O
 pub(super) fn count(signature: &Signature, most: usize, sink: &Sink) {
     if let Some(first) = signature.inputs.iter().nth(most) {
         let text = format!(
-            "`#[freeze]` functions have at most {most} parameters{}: make a struct of some, with `#[derive(Clone, \
-            Traverse)]`",
+            "`#[freeze]` functions have at most {most} parameters{}: combine some in a struct with \
+             `#[derive(Clone, Traverse)]`",
             if most < super::MAX_ARGUMENTS { " beside `state`" } else { "" }
         );
         sink.error(first.span(), text);

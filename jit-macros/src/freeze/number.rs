@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn other_uses_are_decisions() {
+    fn other_uses_are_guards() {
         let (values, _) = lifted("x: &Float, t: f64", "{ x * (t * 0.5).sin().max(0.1) }");
         assert_eq!(values, ["f64: (t * 0.5) . sin () . max (0.1)"]);
         let (values, body) = lifted("x: &Float, n: u32", "{ if n > 3 { x.powi(n as i32) } else { x.clone() } }");
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_bound_again_or_stand_in_macros_are_left_alone() {
+    fn names_that_are_shadowed_or_in_macros_are_not_changed() {
         for body in ["{ let n = 2; x * n }", "{ println!(\"{n}\"); x * n }", "{ x.map(|n| n * 2) }", "{ S { n } }"] {
             let (values, text) = lifted("x: &Float, n: f32", body);
             assert!(values.is_empty() && !text.contains("decided"), "{text}");

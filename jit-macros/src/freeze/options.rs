@@ -78,12 +78,13 @@ impl FreezeOptions {
             Expr::Closure(closure) => {
                 sink.error(
                     syn::spanned::Spanned::span(&closure.inputs),
-                    "`state` is a closure of the arguments, and there are fewer",
+                    "`state` is a closure of the arguments, and has more parameters than the function",
                 );
             }
             other => sink.error(
                 syn::spanned::Spanned::span(other),
-                "`state` is a closure of the arguments that gives what else the body uses: `|s, x| (&s.hidden,)`",
+                "`state` is a closure of the arguments that returns the other arrays that the body uses: \
+                 `|s, x| (&s.hidden,)`",
             ),
         }
         None
@@ -106,7 +107,10 @@ impl FreezeOptions {
             })
         };
         for path in self.key.iter().flat_map(|list| list.iter()).filter(|path| !is_parameter(path)) {
-            sink.error(syn::spanned::Spanned::span(path), "`key` names parameters of the function, and this is none");
+            sink.error(
+                syn::spanned::Spanned::span(path),
+                "`key` names parameters of the function, and this is not one",
+            );
         }
     }
 

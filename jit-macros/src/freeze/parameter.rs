@@ -25,7 +25,7 @@ pub(super) struct Parameter {
     /// Its name in the user's function, or a generated one if the user's has a pattern.
     pub(super) name: Ident,
     /// Its name in messages.
-    pub(super) said: String,
+    pub(super) label: String,
     kind: Kind,
     /// Whether it is a reference to a type without a name, `&impl Trait`.
     is_unnamed: bool,
@@ -39,10 +39,10 @@ pub(super) fn parameters(signature: &Signature) -> Vec<Parameter> {
         FnArg::Typed(typed) => {
             let ours = || format_ident!("argument_{position}", span = Span::mixed_site().located_at(typed.pat.span()));
             let (name, kind) = (name_of(&typed.pat).cloned().unwrap_or_else(ours), kind_of(&typed.ty));
-            let said =
+            let label =
                 name_of(&typed.pat).map_or_else(|| typed.pat.to_token_stream().to_string(), |name| name.to_string());
             let is_unnamed = kind != Kind::Value && has_unnamed(&typed.ty);
-            Parameter { name, said, kind, is_unnamed, span: typed.ty.span() }
+            Parameter { name, label, kind, is_unnamed, span: typed.ty.span() }
         }
     });
     each.collect()
@@ -69,7 +69,7 @@ fn of_receiver(receiver: &Receiver) -> Parameter {
         _ => Kind::Value,
     };
     let span = receiver.self_token.span;
-    Parameter { name: Ident::new(RECEIVER, span), said: RECEIVER.to_owned(), kind, is_unnamed: false, span }
+    Parameter { name: Ident::new(RECEIVER, span), label: RECEIVER.to_owned(), kind, is_unnamed: false, span }
 }
 
 fn kind_of(ty: &Type) -> Kind {

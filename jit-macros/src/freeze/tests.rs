@@ -9,7 +9,7 @@ fn expanded(item: TokenStream) -> String {
 }
 
 #[test]
-fn a_member_that_may_be_of_a_trait_has_nothing_beside_it() {
+fn a_method_that_may_be_of_a_trait_has_no_functions_beside_it() {
     for item in [
         quote! { fn step(&mut self, x: &Float) { self.x += x; } },
         quote! { fn new(x: &Float) -> Self { Self { x: x + 1.0 } } },

@@ -14,12 +14,12 @@ pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
             .contains(&text.as_str())
     });
     let Some(token) = keyword.or_else(|| item.clone().into_iter().next()) else {
-        sink.error(proc_macro2::Span::call_site(), "`#[jit]` goes on a function");
+        sink.error(proc_macro2::Span::call_site(), "`#[jit]` applies to a function");
         return;
     };
     let message = match token.to_string().as_str() {
         "struct" | "enum" => {
-            "`#[jit]` goes on a function; for state that is a type of yours use `#[derive(Traverse)]`".to_owned()
+            "`#[jit]` applies to a function; for a state type of your own use `#[derive(Traverse)]`".to_owned()
         }
         "fn" => {
             if let Err(error) = syn::parse2::<syn::TraitItemFn>(item.clone()) {
@@ -31,7 +31,7 @@ pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
             "on a trait write `#[jit(dispatch)]`, which lets its methods be called on pointers that differ by lane"
                 .to_owned()
         }
-        _ => "`#[jit]` goes on a function or on an `impl` block".to_owned(),
+        _ => "`#[jit]` applies to a function or to an `impl` block".to_owned(),
     };
     let span = match &token {
         TokenTree::Ident(ident) => ident.span(),
@@ -45,7 +45,7 @@ pub(crate) fn attributes(attributes: &mut Vec<Attribute>, sink: &Sink) {
     attributes.retain(|attribute| {
         let again = attribute.path().segments.last().is_some_and(|last| last.ident == "jit");
         if again {
-            sink.error(attribute.path().span(), "`#[jit]` is given twice");
+            sink.error(attribute.path().span(), "`#[jit]` appears twice");
         }
         !again
     });
@@ -151,7 +151,7 @@ fn value_of_one_arm(value: &Expr, sink: &Sink) {
     let gives_value = matches!(node.then_branch.stmts.last(), Some(syn::Stmt::Expr(_, None)));
     match &node.else_branch {
         None if gives_value => {
-            sink.error(node.if_token.span, "this `if` gives a value in one arm only; add an `else`");
+            sink.error(node.if_token.span, "this `if` has a value in one arm only; add an `else`");
         }
         Some((_, chained)) if gives_value => value_of_one_arm(chained, sink),
         _ => {}

@@ -95,11 +95,11 @@ impl Mode {
         if let (true, Some(span)) = (is_host, self.span()) {
             sink.error(
                 span,
-                "`#[host]` leaves the statement to Rust, which records and launches nothing: keep one of the two",
+                "`#[host]` leaves the statement to Rust, which records and launches nothing: remove one of the two",
             );
         }
         if let (Some(_), Some(span)) = (self.symbolic, self.evaluated) {
-            sink.error(span, "`#[symbolic]` records the statement and `#[evaluated]` runs it: keep one of the two");
+            sink.error(span, "`#[symbolic]` records the statement and `#[evaluated]` runs it: remove one of the two");
         }
         if let (Some(span), None) = (self.compress, self.evaluated) {
             let message = "`#[compress]` drops finished lanes from the launches of an `#[evaluated]` loop: write \
@@ -191,7 +191,7 @@ pub(crate) fn check_place(mode: &Mode, statement: &Stmt, sink: &Sink) {
     };
     let is_control = matches!(expr, Some(Expr::If(_) | Expr::While(_) | Expr::Loop(_) | Expr::ForLoop(_)));
     if let (Some(span), false) = (mode.span(), is_control) {
-        sink.error(span, "this says how a loop or branch is run, and the statement is none");
+        sink.error(span, "this attribute is for a loop or branch, and the statement is neither");
     }
 }
 

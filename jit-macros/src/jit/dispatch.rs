@@ -200,7 +200,8 @@ fn check(signature: &Signature, sink: &Sink) {
         if let Type::Reference(reference) = &**ty {
             sink.error(
                 reference.and_token.span(),
-                "a dispatched method gives values, not references: which instance they would belong to differs by lane",
+                "a dispatched method returns values, not references: which instance they would belong to differs by \
+                 lane",
             );
         }
         refuse_type(ty, "the result of a dispatched method", sink);
@@ -210,12 +211,12 @@ fn check(signature: &Signature, sink: &Sink) {
 fn check_receiver(receiver: &syn::Receiver, sink: &Sink) {
     let ty = receiver.to_token_stream().to_string().replace(' ', "");
     if ty.starts_with("&mut") {
-        let message = "a dispatched method takes `&self`: an instance is shared by all lanes that point to it; \
-                       let lanes change an argument, or scatter to one; or mark the method `#[host]`, and call it on \
-                       the instance that `get_mut` of `Instances` gives";
+        let message = "a dispatched method takes `&self`: an instance is shared by all lanes that point to it; change \
+            or scatter to an argument instead; or mark the method `#[host]`, and call it on the instance that \
+            `get_mut` of `Instances` returns";
         sink.error(receiver.span(), message);
     } else if !ty.starts_with('&') || ty.contains(':') {
-        sink.error(receiver.span(), "a dispatched method takes `&self`: instances stay where they are");
+        sink.error(receiver.span(), "a dispatched method takes `&self`: instances are not moved");
     }
 }
 
@@ -338,6 +339,6 @@ fn without_groups(mut ty: &Type) -> &Type {
 /// Rejects `dispatch` on an item that is not a trait.
 pub(super) fn only_on_traits(options: &JitOptions, span: Span, sink: &Sink) {
     if options.dispatch() {
-        sink.error(span, "the `jit` option `dispatch` goes on a trait");
+        sink.error(span, "the `jit` option `dispatch` applies to a trait");
     }
 }

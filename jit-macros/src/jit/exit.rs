@@ -226,8 +226,8 @@ impl Rewriter<'_> {
         if is_too_deep && !std::mem::replace(&mut self.is_too_deep, true) {
             let message = format!(
                 "this is nested in {limit} conditions, which is as deep as the compiler's stack allows in a `#[jit]` \
-                 function; put the inner ones into a function of their own, or mark the outermost one with `#[host]` \
-                 if it is a `bool`"
+                 function; move the inner ones into a separate function, or mark the outermost one with `#[host]` if \
+                 it is a `bool`"
             );
             self.sink.error(span, message);
         }
@@ -375,7 +375,7 @@ impl Rewriter<'_> {
                 let label = node.target();
                 (&mut node.leaves, Target::Break(label))
             }
-            Control::Region(_) => unreachable!("jumps leave for loops, blocks and functions"),
+            Control::Region(_) => unreachable!("the targets of jumps are loops, blocks and functions"),
         };
         if let Some(exit) = *place {
             return exit;

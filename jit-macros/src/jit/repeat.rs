@@ -123,8 +123,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
             if deferred::is_deferred(rewriter, &place) {
                 let name = &place.base;
                 let message = format!(
-                    "`{name}` gets its first value in the condition of a `while`; give it one in `let`, or assign it \
-                    in the body"
+                    "`{name}` is initialised in the condition of a `while`; initialise it in `let`, or assign it in \
+                     the body"
                 );
                 rewriter.sink.error(place.span, message);
             }

@@ -299,7 +299,7 @@ pub(crate) fn has_owner(ty: &Type) -> bool {
     !matches!(ungrouped(ty), Type::Reference(_)) && names.iter().any(is_owner)
 }
 
-/// Returns whether the target type of a cast is no element type of arrays.
+/// Returns whether the target type of a cast is not an element type of arrays.
 fn is_never_traced(ty: &Type) -> bool {
     let Type::Path(path) = ungrouped(ty) else { return true };
     let host_only = ["char", "usize", "isize", "u128", "i128"];

@@ -40,7 +40,7 @@ fn elements_are_read_by_value_and_indexed_by_rust_where_their_place_is_meant() {
 }
 
 #[test]
-fn what_an_assignment_evaluates_comes_before_the_borrow_of_its_target() {
+fn an_assignment_evaluates_its_value_before_it_borrows_its_target() {
     let got = body(quote! { fn f(a: T, i: I) { a[a.len() - 1] = g(); a[i] += a[0]; } });
     let index = got.find("a . len ()").expect("the index");
     let lent = got.find("(a) . __jit_lend ()").expect("the target");
@@ -50,7 +50,7 @@ fn what_an_assignment_evaluates_comes_before_the_borrow_of_its_target() {
 }
 
 #[test]
-fn operands_that_surely_are_host_values_are_left() {
+fn operands_that_are_surely_host_values_are_not_rewritten() {
     let item = quote! { fn f(n: usize, v: &[f32]) -> bool { let k = n * 2 + v.len(); k < n && v[k] > LIMIT } };
     assert_eq!(body(item), tokens(quote! { let k = n * 2 + v.len(); k < n && v[k] > LIMIT }));
 }
@@ -127,7 +127,7 @@ fn receivers_are_state_only_if_they_can_change() {
 }
 
 #[test]
-fn what_a_mutable_iterator_lends_is_state() {
+fn elements_of_a_mutable_iterator_are_state() {
     let got = body(quote! {
         fn f(m: Mask, things: &mut [Thing]) {
             for (i, thing) in things.iter_mut().enumerate() { if m { thing.advance(i); } }
@@ -138,7 +138,7 @@ fn what_a_mutable_iterator_lends_is_state() {
 }
 
 #[test]
-fn what_a_call_was_given_by_mut_reference_may_change_through_its_result() {
+fn arguments_by_mut_reference_may_change_through_the_result() {
     let got = body(quote! {
         fn f(m: Mask, mut a: Float) { let r = pick(&mut a); let n = count(&a); if m { r.bump(); n.bump(); } }
     });
@@ -162,7 +162,7 @@ fn a_host_condition_keeps_rusts_if() {
 }
 
 #[test]
-fn host_statements_are_left() {
+fn host_statements_are_not_rewritten() {
     let got = body(quote! { fn f(a: T, b: T) { #[host] if a < b { g(a) } } });
     assert_eq!(got, tokens(quote! { if a < b { g(a) } }));
 }
@@ -240,7 +240,7 @@ fn variables_without_a_value_get_it_from_both_arms() {
 }
 
 #[test]
-fn what_two_arms_move_is_cloned_in_the_first() {
+fn a_value_that_two_arms_move_is_cloned_in_the_first() {
     let got = body(quote! { fn f(m: Mask, a: Float) -> Float { if m { g(a) } else { h(a) } } });
     assert!(got.contains(". share (& a)") && got.contains("h (a)"), "{got}");
 }
@@ -268,7 +268,7 @@ fn the_path_of_the_crate_and_the_label_can_be_given() {
 }
 
 #[test]
-fn fast_math_is_set_where_it_is_asked_for() {
+fn fast_math_is_set_where_it_is_requested() {
     let with = |options| expand(options, quote! { fn f(x: Float) { x + x; } }).to_string();
     for (options, is_on) in
         [(quote!(fast_math), "true"), (quote!(fast_math = true), "true"), (quote!(fast_math = false), "false")]

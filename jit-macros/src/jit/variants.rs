@@ -64,7 +64,8 @@ impl Marks<'_> {
             Some(Expr::Match(node)) => node.attrs.extend(marks),
             _ => self.0.error(
                 mark.path().span(),
-                "`#[traced]` goes on a `match` whose arm is chosen in each lane, by the variant of a `Traced` enum",
+                "`#[traced]` applies to a `match` whose arm is selected in each lane, by the variant of a `Traced` \
+                 enum",
             ),
         }
     }
@@ -362,7 +363,9 @@ fn check_case(pattern: &Pat, sink: &Sink) {
         Pat::Ident(name) => check_name(name, sink),
         Pat::TupleStruct(variant) => variant.elems.iter().for_each(|field| check_field(field, sink)),
         Pat::Struct(variant) => variant.fields.iter().for_each(|field| check_field(&field.pat, sink)),
-        other => sink.error(other.span(), "an arm of a `#[traced] match` names a variant, or takes all that are left"),
+        other => {
+            sink.error(other.span(), "an arm of a `#[traced] match` names a variant, or matches all remaining ones")
+        }
     }
 }
 
@@ -381,6 +384,6 @@ fn check_name(name: &PatIdent, sink: &Sink) {
         sink.error(at.span(), BIND_FIRST);
     }
     if let (Some(by_ref), Some(_)) = (&name.by_ref, &name.mutability) {
-        sink.error(by_ref.span(), format!("{BIND_FIRST}; to change it, assign a new value to what is matched"));
+        sink.error(by_ref.span(), format!("{BIND_FIRST}; to change it, assign a new value to the matched variable"));
     }
 }

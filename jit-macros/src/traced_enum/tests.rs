@@ -26,7 +26,7 @@ fn fields_of_generic_types_are_bounded_once() {
 }
 
 #[test]
-fn what_is_no_enum_with_a_variant_is_refused() {
+fn types_without_variants_are_refused() {
     for item in [
         quote!(
             struct A(Float);

@@ -16,10 +16,10 @@ pub(super) fn union(data: &syn::DataUnion, sink: &Sink) {
 /// Rejects contradicting options of a field.
 pub(super) fn field_options(options: &FieldOptions, sink: &Sink) {
     if *options.skip && *options.constexpr {
-        sink.error(options.constexpr.span(), "a field is either left out by `skip` or compared by `constexpr`");
+        sink.error(options.constexpr.span(), "a field cannot have both `skip` and `constexpr`");
     }
     if let (true, Some(name)) = (*options.skip, &options.rename) {
-        sink.error(name.span(), "a field that is left out has no name");
+        sink.error(name.span(), "a skipped field has no name");
     }
 }
 

@@ -30,7 +30,7 @@ fn types_of_fields_are_bounded_once_and_skipped_ones_are_not() {
 }
 
 #[test]
-fn recursive_types_bound_what_stands_beside_the_recursion() {
+fn recursive_types_bound_the_fields_beside_the_recursion() {
     let item = quote! { struct Tree<T, U> { value: Array<T>, children: Vec<(Box<Tree<T, U>>, U)> } };
     assert_eq!(bounds(item), tokens(quote! { Array<T>: ::jit::Traverse, U: ::jit::Traverse }));
 }

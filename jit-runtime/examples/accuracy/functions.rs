@@ -89,7 +89,7 @@ const PRECISION: usize = 140;
 
 /// A float as a number of higher precision.
 pub(crate) fn big(x: f64) -> Big {
-    Big::try_from(x).expect("references are asked for finite arguments only").with_precision(PRECISION).value()
+    Big::try_from(x).expect("references are for finite arguments only").with_precision(PRECISION).value()
 }
 
 /// The nearest `f64` and the remainder; none if there is none.

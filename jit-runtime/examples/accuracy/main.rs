@@ -11,7 +11,7 @@
 //! | `reference.rs` | error function and gamma function of higher precision |
 //! | `machine.rs` | applying an operation to arrays |
 //! | `measure.rs` | arguments, errors, and what is kept of them |
-#![allow(clippy::print_stdout, reason = "the tables are what this program prints")]
+#![allow(clippy::print_stdout, reason = "this program prints its tables")]
 
 mod functions;
 mod machine;

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_a_lane_shows_its_place() {
+    fn an_old_element_reveals_the_position_of_its_lane() {
         let mut b = Builder::new();
         let target = b.buffer(Type::U32, Access::ReadWrite);
         let lane = b.lane_index();

@@ -185,7 +185,7 @@ mod tests {
         let before = [900, 3].map(|width| run(&entry, width));
         assert_eq!(f32::from_bits(before[0][200]), 2.0 * 2.0 - 2.0 + 0.3);
         if !crate::tested_devices::has_llvm() {
-            assert!(entry.is_settled(), "what is interpreted stays so");
+            assert!(entry.is_settled(), "interpreted kernels remain interpreted");
             return;
         }
         let hot_ns = entry.heat_ns();

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_becomes_a_parameter_and_stays_one() {
+    fn literals_that_differ_become_parameters_and_remain_so() {
         let skeletons = Skeletons::new(100);
         assert_eq!(promote(&skeletons, 3, 7), (kernel(3, 7), vec![], 0));
         let (first, scalars, new) = promote(&skeletons, 3, 8);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_last_is_not_forgotten() {
+    fn the_most_recently_used_kernel_is_not_evicted() {
         let skeletons = Skeletons::new(16);
         let literals = |bits: u64| [(Value(0), Type::U8, bits)];
         (0..16).for_each(|hash| _ = skeletons.look_up(hash, &literals(1)));

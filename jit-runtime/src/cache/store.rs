@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_longest_is_forgotten() {
+    fn the_least_recently_used_kernel_is_evicted() {
         let store = Store::new(16);
         for constant in 0..16 {
             find(&store, constant, constant, CodeOptions::default());
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_and_panics_are_not_kept() {
+    fn errors_and_panics_are_not_cached() {
         let store = Store::new(16);
         let fails = |_| Err(Error::new(ErrorKind::Compile, "no"));
         assert!(find_with(&store, 1, 1, CodeOptions::default(), fails).is_err());

@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_is_wrong() {
+    fn errors_state_what_is_wrong() {
         let kernel = Case::new(1, &Options::expressions()).kernel;
         let mut bytes = to_bytes(&kernel);
         assert_eq!(from_bytes(b"JIT"), Err(DecodeError::Header));

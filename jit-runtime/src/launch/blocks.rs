@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_block_is_claimed_once_by_whomever() {
+    fn every_block_is_claimed_once_by_some_thread() {
         for (count, threads) in [(1, 1), (1, 8), (7, 3), (100, 4), (1000, 64)] {
             let blocks = Blocks::new(count, threads);
             let claimed: Vec<Vec<usize>> = std::thread::scope(|scope| {

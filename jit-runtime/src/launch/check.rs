@@ -41,7 +41,7 @@ fn holds(ready: &Ready, position: usize, ty: Type, len: usize) -> Result<(), Err
     if is_right {
         return Ok(());
     }
-    Err(refuse(ready, format!("argument {position} is no buffer of {len} {ty} elements, which its checks read")))
+    Err(refuse(ready, format!("argument {position} is not a buffer of {len} {ty} elements, which its checks read")))
 }
 
 fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result<(), String> {

@@ -95,13 +95,13 @@ impl CheckedAccess {
                 format!("lane {lane} calls {what} {index}, of which only those below {width} exist")
             }
             AccessKind::Iterations => {
-                format!("lane {lane} makes more than the {width} iterations that `#[max_iterations]` allows the loop")
+                format!("lane {lane} runs more than the {width} iterations that `#[max_iterations]` allows the loop")
             }
         };
         let hint = match self.kind {
             AccessKind::Iterations => {
-                "the loop stopped there: allow it more iterations, or find out why its condition stays true; the \
-                lowest lane is named"
+                "the loop stopped there: raise the limit, or find out why its condition stays true; the lowest such \
+                 lane is reported"
             }
             _ => {
                 "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first \

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_thread_was_writing_is_a_failure_after_a_fork() {
+    fn a_buffer_that_another_thread_was_writing_has_failed_after_a_fork() {
         let buffer = Buffer::from_bytes(&[1, 2, 3]).unwrap();
         let ((begun, has_begun), (end, is_over)) = (mpsc::channel(), mpsc::channel::<()>());
         std::thread::scope(|scope| {

@@ -127,7 +127,7 @@ impl Task {
 
     fn come_after(self: &Arc<Self>, before: Arc<dyn Pending>, _: &Registration) {
         let before: Arc<dyn Any + Send + Sync> = before;
-        let Ok(before) = before.downcast::<Task>() else { unreachable!("what is registered at buffers are tasks") };
+        let Ok(before) = before.downcast::<Task>() else { unreachable!("only tasks are registered at buffers") };
         if let Some(dependents) = &mut *before.dependents.lock() {
             self.waiting_for.fetch_add(1, Ordering::Relaxed);
             dependents.push(Arc::clone(self));

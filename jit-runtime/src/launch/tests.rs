@@ -267,7 +267,7 @@ fn a_panic_in_a_launch_is_an_error_at_what_it_should_have_written() {
 
         run(multiply_add(), width, arguments(&other, &input)).unwrap();
         assert_eq!(values(&other)[NARROW - 1], 2);
-        assert_eq!(values(&input)[0], 1, "what a failed launch only reads is as it was");
+        assert_eq!(values(&input)[0], 1, "a failed launch does not change what it only reads");
     }
 }
 
@@ -473,7 +473,7 @@ fn launch_plain(device: Device, kernel: Kernel) -> Result<Vec<u32>, Error> {
 }
 
 #[test]
-fn kernels_that_are_none_are_refused_and_never_run() {
+fn invalid_kernels_are_refused_and_never_run() {
     use crate::ir::{Op, ParamId, Value};
     type Change = fn(&mut Kernel);
     let changes: [Change; 8] = [
@@ -537,7 +537,7 @@ fn checks_look_at_nothing_but_their_arguments() {
         let (device, kernel, label) = (Device::Interpreter, builder.finish(), "checked".into());
         let launch = Launch { device, kernel, width: 4, reduce_block: None, arguments, label, site: None };
         let outcome = launch_with_notes(launch, Notes { checks, ..Notes::default() });
-        let error = outcome.expect_err("the report is no buffer of so many notes");
+        let error = outcome.expect_err("the report is not a buffer of so many notes");
         assert!(error.to_string().contains("which its checks read"), "{report}: {error}");
     }
 }

@@ -56,7 +56,7 @@ impl Failure {
     pub(crate) fn of_fork(label: Option<Label>, site: Option<Site>) -> Arc<Failure> {
         let what = label.map_or_else(|| "a launch".to_owned(), |label| format!("the launch of `{label}`"));
         let message = format!("{what} failed: the process was forked before it was done");
-        let hint = "call `jit::sync()` before a fork, or compute the array anew".to_owned();
+        let hint = "call `jit::sync()` before a fork, or compute the array again".to_owned();
         Self::with_message(ErrorKind::Launch, &message, site, Some(hint))
     }
 

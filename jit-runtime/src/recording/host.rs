@@ -139,7 +139,8 @@ impl Recording {
         if is_right {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Internal, "a host call returned other memory than it declared").at(step.site))
+        Err(Error::new(ErrorKind::Internal, "a host call returned a different number of buffers than declared")
+            .at(step.site))
     }
 }
 

@@ -21,7 +21,7 @@ use super::iteration_match::{self, Form, Place};
 use super::{Carried, LoopStep, Origin, RepeatStep, Slot, SlotId, Step, TestStep};
 
 /// The recorded events, in order.
-#[expect(clippy::large_enum_variant, reason = "nearly all items are steps")]
+#[expect(clippy::large_enum_variant, reason = "almost all items are steps")]
 pub(super) enum Item {
     Step(Step),
     Loop(Box<Noted>),
@@ -148,7 +148,9 @@ impl Log {
         roller.flatten(&self.items, &mut steps);
         if let Some(site) = roller.incomplete {
             let (file, line) = (site.file(), site.line());
-            return Err(format!("a value that the loop at {file}:{line} made, besides its state, is used after it"));
+            return Err(format!(
+                "a value that the loop at {file}:{line} computed is used after it and is not part of its state"
+            ));
         }
         outputs.iter_mut().for_each(|slot| *slot = roller.resolve(*slot));
         let added = roller.added;
@@ -419,7 +421,7 @@ impl<'a> Roller<'a> {
         }
         body.iter_mut().for_each(|step| step.rename(|slot| inside.next().unwrap_or(slot)));
         let test = inside.next().and_then(|test| carried.iter().position(|carried| carried.param == test));
-        let test = test.expect("what is read is the last of the places, and carried") as u32;
+        let test = test.expect("the value that is read has the last place, and is carried") as u32;
         let (length, limit) = (body.len() as u32, noted.limit.map(|limit| (limit, first as u32)));
         let slots = carried.iter().flat_map(|carried| [carried.param, carried.out]).collect();
         steps.push(Step::Loop(LoopStep { carried, test, length, limit, site: noted.site }));

@@ -52,7 +52,7 @@ pub struct Recorder {
 
 /// Prevents an address from being reused by another buffer.
 enum AddressHold {
-    Buffer(#[expect(dead_code, reason = "held for what it keeps alive")] Arc<Buffer>),
+    Buffer(#[expect(dead_code, reason = "its drop releases memory")] Arc<Buffer>),
     Header(Weak<Buffer>),
     Released,
 }

@@ -90,7 +90,7 @@ impl Recording {
 fn check_limit(inner: &LoopStep, iterations: u32) -> Result<(), Error> {
     match inner.limit {
         Some((limit, before)) if before.saturating_add(iterations) >= limit => {
-            let message = format!("a loop makes more than the {limit} iterations that `#[max_iterations]` allows");
+            let message = format!("a loop runs more than the {limit} iterations that `#[max_iterations]` allows");
             Err(Error::new(ErrorKind::InvalidArgument, message).at(inner.site))
         }
         _ => Ok(()),

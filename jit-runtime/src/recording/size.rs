@@ -284,7 +284,7 @@ mod tests {
             sizes.evaluate(&[8], &[1], &mut values).map_err(|guard| guard.map(|g| g.relation)),
             Err(Some(Relation::Ne))
         );
-        assert!(matches!(sizes.evaluate(&[0], &[], &mut values), Err(None)), "one less than nothing is no size");
+        assert!(matches!(sizes.evaluate(&[0], &[], &mut values), Err(None)), "zero minus one is not a size");
         let name = |_| "x.len()".to_owned();
         assert_eq!(sizes.display(both, &name).to_string(), "((x.len() - 1) + count 0)");
         let guard = Guard { relation: Relation::Lt, left: one, right: last, site };

@@ -53,8 +53,8 @@ impl Assertion {
             self.message.write(values, &mut text);
         }
         Error::new(ErrorKind::Launch, text).at(self.site).with_hint(
-            "with JIT_DEBUG, assertions on traced conditions are checked on all lanes; the lowest lane that \
-                fails is named",
+            "with JIT_DEBUG, assertions on traced conditions are checked on all lanes; the lowest lane that fails is \
+             reported",
         )
     }
 }

@@ -84,7 +84,7 @@ impl Lines {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "that is what it is for")]
+#[expect(clippy::print_stdout, reason = "this function prints")]
 fn write(text: &str) {
     match &mut *SINK.lock() {
         Some(sink) => sink(text),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stand_in_the_order_of_lanes_and_iterations() {
+    fn lines_are_in_the_order_of_lanes_and_iterations() {
         let text = lines(20, 8).text(4, &[5, 50, 2, 20, 5, 51, 0, 7]);
         assert_eq!(text, "lane 0: x = 7\nlane 2: x = 20\nlane 5: x = 50\nlane 5: x = 51\n");
     }

@@ -10,7 +10,7 @@ use crate::{Array, Element, FloatElement, Operand};
 #[diagnostic::on_unimplemented(
     message = "complex numbers of elements `{T}` cannot be combined with `{Self}`",
     label = "expected `Complex<{T}>`, or an array or a number of its element type",
-    note = "element types do not convert by themselves: write `.cast::<{T}>()`"
+    note = "element types are not converted implicitly: write `.cast::<{T}>()`"
 )]
 pub trait ComplexOperand<T: Element> {
     /// Returns the real part, and the imaginary part unless the number is real.

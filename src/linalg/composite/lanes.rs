@@ -11,7 +11,7 @@ macro_rules! lanes {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Element> $Type<T> {
             /// Returns the values at some lanes: see [`Array::gather`]. A component of width 1 next to wider ones
-            /// belongs to all of them.
+            /// has the same value at all lanes.
             #[must_use]
             #[track_caller]
             pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
@@ -27,10 +27,9 @@ macro_rules! lanes {
                 $Type { $($c: self.$c.gather_repeated(width, index, Some(mask))),* }
             }
 
-            #[doc = concat!("The values at some positions of a flat array, in which the ", $n, " components of each \
-                follow each")]
-            #[doc = concat!("other: component `k` reads position `index * ", $n, " + k`, see \
-                [`Array::gather_packet`].")]
+            /// Returns the values at some positions of a flat array that stores the components of each value one after
+            /// another:
+            #[doc = concat!("component `k` reads position `index * ", $n, " + k`, see [`Array::gather_packet`].")]
             #[must_use]
             #[track_caller]
             pub fn gather_interleaved<I: Integer>(source: &Array<T>, index: &Array<I>) -> Self {
@@ -47,9 +46,9 @@ macro_rules! lanes {
                 $Type { $($c),* }
             }
 
-            #[doc = concat!("Writes the values to some positions of a flat array, in which the ", $n, " components of \
-                each follow each")]
-            #[doc = concat!("other: component `k` goes to position `index * ", $n, " + k`, see \
+            /// Writes the values to some positions of a flat array that stores the components of each value one after
+            /// another:
+            #[doc = concat!("component `k` is written to position `index * ", $n, " + k`, see \
                 [`Array::scatter_packet`].")]
             #[track_caller]
             pub fn scatter_interleaved<I: Integer>(&self, target: &mut Array<T>, index: &Array<I>) {
@@ -63,11 +62,12 @@ macro_rules! lanes {
                 target.scatter_packet_masked(&[$(self.$c.clone()),*], index, mask);
             }
 
-            #[doc = concat!("The values of a flat array, in which the ", $n, " components of each follow each other.")]
+            #[doc = concat!("Returns the values of a flat array that stores the ", $n, " components of each value one \
+                after another.")]
             ///
             /// # Panics
             ///
-            #[doc = concat!("When the width is no multiple of ", $n, ".")]
+            #[doc = concat!("When the width is not a multiple of ", $n, ".")]
             #[must_use]
             #[track_caller]
             pub fn from_interleaved(flat: &Array<T>) -> Self {
@@ -77,8 +77,8 @@ macro_rules! lanes {
                 Self::gather_interleaved(flat, &UInt::arange(flat.len() / $n))
             }
 
-            #[doc = concat!("A flat array, ", $n, " times as wide, in which the components of each value follow each \
-                other.")]
+            #[doc = concat!("Returns a flat array, ", $n, " times as wide, that stores the components of each value \
+                one after another.")]
             /// Components of width 1 are repeated.
             ///
             /// # Panics
@@ -144,11 +144,11 @@ for_each_composite!(lanes);
 #[track_caller]
 fn refuse_ragged<T: Element>(flat: &Array<T>, components: usize) -> ! {
     Misuse::new(
-        format!("{} elements are no whole number of vectors of {components} components", flat.len()),
+        format!("{} elements are not a whole number of vectors of {components} components", flat.len()),
         Location::caller(),
     )
     .value("the flat array", flat.var())
-    .hint("slice the array, or add what is missing")
+    .hint("slice or pad the array")
     .panic()
 }
 
@@ -162,6 +162,6 @@ pub(super) fn refuse_uneven<T: Element>(components: &[(&'static str, &Array<T>)]
     Misuse::new(format!("component `{a}` has {b} elements and component `{c}` has {d}"), Location::caller())
         .value("one component", first.1.var())
         .value("the other component", other.1.var())
-        .hint("components have one width, or width 1")
+        .hint("components must have the same width, or width 1")
         .panic()
 }

@@ -76,7 +76,7 @@ macro_rules! composite {
             /// which is checked when they are combined.
             #[inline]
             #[must_use]
-            #[expect(clippy::len_without_is_empty, reason = "this is no collection of lanes; widths are compared")]
+            #[expect(clippy::len_without_is_empty, reason = "this is not a collection of lanes; widths are compared")]
             pub fn len(&self) -> usize {
                 let widths = [$(self.$c.len()),*];
                 widths.into_iter().find(|&width| width != 1).unwrap_or(1)

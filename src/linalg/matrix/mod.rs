@@ -79,7 +79,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
     /// Returns the number of lanes: that of the widest entry. All entries have this width or width 1, which is checked
     /// when they are combined.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a matrix is no collection of lanes; widths are compared")]
+    #[expect(clippy::len_without_is_empty, reason = "a matrix is not a collection of lanes; widths are compared")]
     pub fn len(&self) -> usize {
         self.rows.iter().flatten().map(Array::len).find(|&width| width != 1).unwrap_or(1)
     }

@@ -6,7 +6,7 @@ use crate::{Array, Element, Number};
 
 /// A row or column of a matrix: a vector, a reference to one, or a list of arrays or numbers.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no row or column of {N} elements `{T}`",
+    message = "`{Self}` is not a row or column of {N} elements `{T}`",
     label = "expected a vector of {N} components or a list of {N} arrays or numbers"
 )]
 pub trait Line<T: Element, const N: usize> {

@@ -12,7 +12,7 @@ use crate::{Array, Element, FloatElement, Operand};
 #[diagnostic::on_unimplemented(
     message = "quaternions of elements `{T}` cannot be combined with `{Self}`",
     label = "expected `Quaternion<{T}>`, or an array or a number of its element type",
-    note = "vectors are rotated by `q.rotate(&v)`; element types do not convert by themselves: write `.cast::<{T}>()`"
+    note = "vectors are rotated by `q.rotate(&v)`; element types are not converted implicitly: write `.cast::<{T}>()`"
 )]
 pub trait QuaternionOperand<T: Element> {
     /// Returns the real part, and the imaginary part unless the operand is real.

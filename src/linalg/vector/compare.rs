@@ -67,17 +67,17 @@ macro_rules! operators {
 macro_rules! comparisons {
     ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*]) => {
         methods! { $Vec [$first, $($c),*]
-            /// True where components are less; false for NaN.
+            /// Returns true where components are less; false for NaN.
             lt;
-            /// True where components are less or equal; false for NaN.
+            /// Returns true where components are less or equal; false for NaN.
             le;
-            /// True where components are greater; false for NaN.
+            /// Returns true where components are greater; false for NaN.
             gt;
-            /// True where components are greater or equal; false for NaN.
+            /// Returns true where components are greater or equal; false for NaN.
             ge;
-            /// True where components are equal; false for NaN.
+            /// Returns true where components are equal; false for NaN.
             eq;
-            /// True where components differ; true for NaN.
+            /// Returns true where components differ; true for NaN.
             ne;
         }
 

@@ -25,31 +25,31 @@ macro_rules! unary {
 macro_rules! functions {
     ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*]) => {
         unary! { $Vec [$first, $($c),*] Number:
-            /// Absolute values: see [`Array::abs`].
+            /// Returns the absolute values: see [`Array::abs`].
             abs;
         }
 
         unary! { $Vec [$first, $($c),*] Signed:
-            /// 1 or -1 by the signs: see [`Array::sign`].
+            /// Returns 1 or -1, by the signs: see [`Array::sign`].
             sign;
         }
 
         unary! { $Vec [$first, $($c),*] FloatElement:
-            /// The largest whole numbers not above the components.
+            /// Returns the largest whole numbers not above the components.
             floor;
-            /// The smallest whole numbers not below the components.
+            /// Returns the smallest whole numbers not below the components.
             ceil;
-            /// The nearest whole numbers: see [`Array::round`].
+            /// Returns the nearest whole numbers: see [`Array::round`].
             round;
-            /// The values without their fractional parts.
+            /// Returns the components without their fractional parts.
             trunc;
-            /// Square roots.
+            /// Returns the square roots.
             sqrt;
-            /// `1 / x`
+            /// Returns `1 / x` of each component.
             recip;
-            /// e to the values.
+            /// Returns e to the power of each component.
             exp;
-            /// Natural logarithms.
+            /// Returns the natural logarithms.
             ln;
         }
 

@@ -26,21 +26,23 @@ macro_rules! reductions {
 macro_rules! lanes {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         reductions! { $Vec [$($c),*] Number:
-            /// The sum over all lanes, of width 1, component by component: see [`Array::sum`](crate::Array::sum).
+            /// Returns the sum over all lanes, of width 1, component by component: see
+            /// [`Array::sum`](crate::Array::sum).
             sum;
-            /// The product over all lanes, of width 1, component by component: see
+            /// Returns the product over all lanes, of width 1, component by component: see
             /// [`Array::product`](crate::Array::product).
             product;
-            /// The smallest elements of the components over all lanes, of width 1: see
+            /// Returns the smallest elements of the components over all lanes, of width 1: see
             /// [`Array::reduce_min`](crate::Array::reduce_min).
             reduce_min;
-            /// The largest elements of the components over all lanes, of width 1: see
+            /// Returns the largest elements of the components over all lanes, of width 1: see
             /// [`Array::reduce_max`](crate::Array::reduce_max).
             reduce_max;
         }
 
         reductions! { $Vec [$($c),*] FloatElement:
-            /// The mean over all lanes, of width 1, component by component: see [`Array::mean`](crate::Array::mean).
+            /// Returns the mean over all lanes, of width 1, component by component: see
+            /// [`Array::mean`](crate::Array::mean).
             mean;
         }
 

@@ -70,7 +70,7 @@ pub(in crate::linalg) use geometry::difference_of_products;
 #[diagnostic::on_unimplemented(
     message = "`{V}` cannot be combined with `{Self}`",
     label = "expected `{V}`, or an array or a number of its element type",
-    note = "vectors of other sizes and element types do not convert by themselves: write `.xy()`, `.extend(z)`, \
+    note = "vectors of other sizes and element types are not converted implicitly: write `.xy()`, `.extend(z)`, \
         `.cast::<T>()`"
 )]
 pub trait VectorOperand<V> {
@@ -81,9 +81,9 @@ pub trait VectorOperand<V> {
 
 /// A component of a vector, matrix, complex number or quaternion: an array, a reference to one, or a number.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no component of elements `{T}`",
+    message = "`{Self}` is not a component with elements `{T}`",
     label = "expected `Array<{T}>`, `&Array<{T}>` or a number",
-    note = "element types do not convert by themselves: write `.cast::<{T}>()`"
+    note = "element types are not converted implicitly: write `.cast::<{T}>()`"
 )]
 pub trait Component<T: Element> {
     /// Returns the component as an array.

@@ -7,7 +7,7 @@ use crate::{Array, Element};
 macro_rules! swizzles {
     ($($From:ident: $name:ident -> $To:ident[$($to:ident = $c:ident),*];)*) => {$(
         impl<T: Element> $From<T> {
-            #[doc = concat!("The components `", stringify!($name), "`, in this order.")]
+            #[doc = concat!("Returns the components `", stringify!($name), "`, in this order.")]
             #[inline]
             #[must_use]
             pub fn $name(&self) -> $To<T> {
@@ -264,7 +264,7 @@ set_swizzles! {
 macro_rules! extend {
     ($($From:ident[$($c:ident),*] + $last:ident -> $To:ident;)*) => {$(
         impl<T: Element> $From<T> {
-            #[doc = concat!("The vector with a further component, `", stringify!($last), "`.")]
+            #[doc = concat!("Returns the vector with an additional component, `", stringify!($last), "`.")]
             #[inline]
             #[must_use]
             #[track_caller]

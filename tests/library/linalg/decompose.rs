@@ -233,7 +233,7 @@ fn single_and_half_precision_reach_their_accuracy() {
 }
 
 #[test]
-fn what_is_no_number_gives_no_number() {
+fn matrices_with_nan_decompose_to_nan() {
     on_each_device(|| {
         let a = Mat3::from([[f32::NAN, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]);
         assert!(a.symmetric_eigen().0.item().unwrap().iter().any(|x| x.is_nan()));

@@ -222,7 +222,7 @@ fn vectors_are_gathered_and_laid_out_flat() {
 }
 
 #[test]
-#[should_panic(expected = "5 elements are no whole number of vectors of 2 components")]
+#[should_panic(expected = "5 elements are not a whole number of vectors of 2 components")]
 fn a_flat_array_that_ends_within_a_vector_is_refused() {
     let _ = Vec2::from_interleaved(&Float::from([1.0; 5]));
 }

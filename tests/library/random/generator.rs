@@ -140,7 +140,7 @@ fn parameters_may_differ_from_lane_to_lane() {
 }
 
 #[test]
-#[should_panic(expected = "10 random numbers were asked for with a parameter `high` of 3 lanes")]
+#[should_panic(expected = "cannot draw 10 random numbers with a parameter `high` of width 3")]
 fn parameters_of_another_width_are_refused() {
     drop(rng(0).uniform(0.0, Float::from([1.0, 2.0, 3.0]), 10));
 }
@@ -151,7 +151,7 @@ fn type_of<T: jit::Element>(_: &Array<T>) -> &'static str {
 }
 
 #[test]
-fn types_are_those_that_were_asked_for() {
+fn types_are_the_requested_ones() {
     let mut rng = rng(0);
     let (h, f) = (Half::ones(4), Float::ones(4));
     // Creation returns exactly the type; values computed with it are promoted.

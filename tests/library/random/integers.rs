@@ -62,7 +62,7 @@ fn ranges_may_be_as_wide_as_the_type_and_as_narrow_as_one_number() {
 }
 
 #[test]
-#[should_panic(expected = "random numbers of an empty range were asked for: there is none from 3 to 2")]
+#[should_panic(expected = "cannot draw random numbers from an empty range: there are none from 3 to 2")]
 fn empty_ranges_are_refused() {
     drop(rng(0).integers::<i32>(3..3, 10));
 }

@@ -136,13 +136,13 @@ fn samples_take_no_element_twice() {
 }
 
 #[test]
-#[should_panic(expected = "a sample of 4 elements, none twice, was asked for from an array of 3")]
+#[should_panic(expected = "cannot draw 4 elements without replacement from an array of 3")]
 fn samples_larger_than_the_array_are_refused() {
     drop(rng(0).sample(&Float::zeros(3), 4));
 }
 
 #[test]
-#[should_panic(expected = "a permutation of 4294967297 numbers was asked for")]
+#[should_panic(expected = "cannot make a permutation of 4294967297 numbers")]
 fn permutations_beyond_32_bits_are_refused() {
     drop(rng(0).permutation((1 << 32) + 1));
 }

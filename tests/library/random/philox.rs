@@ -56,7 +56,7 @@ fn advancing_is_drawing() {
 }
 
 #[test]
-#[should_panic(expected = "Philox4x32 with 3 rounds was asked for; it takes 4 to 16")]
+#[should_panic(expected = "Philox4x32 cannot have 3 rounds; it takes 4 to 16")]
 fn too_few_rounds_are_refused() {
     drop(Philox4x32::new(1, 0).with_rounds(3));
 }

@@ -8,7 +8,7 @@ macro_rules! twice {
         { $(fn $looping:ident $loop_arguments:tt -> $loop_result:ident { $($before:tt)* } loop { $($loop:tt)* }
             $(#[$mode:ident])*;)* }
     ) => {
-        #[allow(clippy::clone_on_copy, clippy::collapsible_if, reason = "the text is that of arrays, too")]
+        #[allow(clippy::clone_on_copy, clippy::collapsible_if, reason = "the same code is for arrays")]
         pub(in crate::structured) mod plain {
             use super::super::host::{Memory, Scratch, Word};
             use super::super::program::{

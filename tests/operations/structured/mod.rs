@@ -66,7 +66,7 @@ fn programs_differ_from_each_other_and_between_lanes() {
 }
 
 #[test]
-fn what_fails_is_made_small() {
+fn failing_programs_are_shrunk() {
     let has_loop = |program: &Program| format!("{program}").contains("while");
     let program = (0..).map(generate::program).find(has_loop).expect("a program with a loop");
     assert_eq!(shrink::smallest(program, has_loop).size(), 1);

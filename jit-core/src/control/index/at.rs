@@ -5,7 +5,7 @@ use jit_runtime::ir::ReduceOp;
 
 /// Indices of arrays: arrays of integers, and host integers.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no index of an array",
+    message = "`{Self}` is not an index of an array",
     label = "expected an array of integers, or an integer",
     note = "convert with `.cast::<u32>()`, or `as u32` in a `#[jit]` function"
 )]
@@ -51,7 +51,7 @@ host_indices!(
 /// Types that return an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is indexed by arrays of integers and by integers, not by `{I}`",
-    label = "`{I}` is no index of `{Self}`",
+    label = "`{I}` is not an index of `{Self}`",
     note = "convert with `.cast::<u32>()`, or `as u32` in a `#[jit]` function; a range is `.slice(a..b)`"
 )]
 pub trait ReadAt<I> {
@@ -141,8 +141,8 @@ pub trait BitOrAt<I, V> {
 /// Types that multiply an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`*=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
-    label = "this would multiply an element of `{Self}` while other lanes do so, too",
-    note = "where no two lanes have the same index: `let x = a[i]; a[i] = x * v;`"
+    label = "this would multiply an element of `{Self}` that other lanes may change at the same time",
+    note = "if no two lanes have the same index: `let x = a[i]; a[i] = x * v;`"
 )]
 pub trait MulAt<I, V> {
     /// `self[index] *= value`
@@ -153,8 +153,8 @@ pub trait MulAt<I, V> {
 /// Types that divide an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`/=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
-    label = "this would divide an element of `{Self}` while other lanes do so, too",
-    note = "where no two lanes have the same index: `let x = a[i]; a[i] = x / v;`"
+    label = "this would divide an element of `{Self}` that other lanes may change at the same time",
+    note = "if no two lanes have the same index: `let x = a[i]; a[i] = x / v;`"
 )]
 pub trait DivAt<I, V> {
     /// `self[index] /= value`
@@ -165,8 +165,8 @@ pub trait DivAt<I, V> {
 /// Types that take the remainder of an element at an index.
 #[diagnostic::on_unimplemented(
     message = "`%=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
-    label = "this would divide an element of `{Self}` while other lanes do so, too",
-    note = "where no two lanes have the same index: `let x = a[i]; a[i] = x % v;`"
+    label = "this would divide an element of `{Self}` that other lanes may change at the same time",
+    note = "if no two lanes have the same index: `let x = a[i]; a[i] = x % v;`"
 )]
 pub trait RemAt<I, V> {
     /// `self[index] %= value`
@@ -177,8 +177,8 @@ pub trait RemAt<I, V> {
 /// Types that combine an element at an index by "exclusive or".
 #[diagnostic::on_unimplemented(
     message = "`^=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
-    label = "this would change an element of `{Self}` while other lanes do so, too",
-    note = "where no two lanes have the same index: `let x = a[i]; a[i] = x ^ v;`"
+    label = "this would change an element of `{Self}` that other lanes may change at the same time",
+    note = "if no two lanes have the same index: `let x = a[i]; a[i] = x ^ v;`"
 )]
 pub trait BitXorAt<I, V> {
     /// `self[index] ^= value`
@@ -189,8 +189,8 @@ pub trait BitXorAt<I, V> {
 /// Types that shift an element at an index to the left.
 #[diagnostic::on_unimplemented(
     message = "`<<=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
-    label = "this would shift an element of `{Self}` while other lanes do so, too",
-    note = "where no two lanes have the same index: `let x = a[i]; a[i] = x << v;`"
+    label = "this would shift an element of `{Self}` that other lanes may change at the same time",
+    note = "if no two lanes have the same index: `let x = a[i]; a[i] = x << v;`"
 )]
 pub trait ShlAt<I, V> {
     /// `self[index] <<= value`
@@ -201,8 +201,8 @@ pub trait ShlAt<I, V> {
 /// Types that shift an element at an index to the right.
 #[diagnostic::on_unimplemented(
     message = "`>>=` on a device array has no atomic form; use separate gather and scatter, or `scatter_cas`",
-    label = "this would shift an element of `{Self}` while other lanes do so, too",
-    note = "where no two lanes have the same index: `let x = a[i]; a[i] = x >> v;`"
+    label = "this would shift an element of `{Self}` that other lanes may change at the same time",
+    note = "if no two lanes have the same index: `let x = a[i]; a[i] = x >> v;`"
 )]
 pub trait ShrAt<I, V> {
     /// `self[index] >>= value`

@@ -231,7 +231,7 @@ impl<B: ?Sized, V> TracedRead<'_, B, V> {
 
     /// Returns the element.
     pub fn value(&self, _: &Place) -> Read<V> {
-        Read(self.value.take().expect("an element is read where its index is given"))
+        Read(self.value.take().expect("the element was read when its index was passed"))
     }
 }
 

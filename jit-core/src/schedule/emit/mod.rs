@@ -73,17 +73,26 @@ pub(super) struct Emitter<'a, 'e> {
     pub(super) lane: Option<Value>,
 }
 
+/// Places the entries of a group with control flow.
+///
+/// # Errors
+///
+/// When loops and branches nest too deep for a kernel.
+pub(super) fn placement(graph: &Graph<'_>, group: &Group) -> Result<Option<Placement>, Error> {
+    let has_control =
+        !graph.controls.is_empty() && group.order.iter().any(|&number| graph.entries[number as usize].is_control());
+    has_control.then(|| place(graph, group)).transpose()
+}
+
 /// Builds the kernel of a group.
 pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> Result<Emitted, Error> {
     let count = graph.entries.len();
-    let has_control =
-        !graph.controls.is_empty() && group.order.iter().any(|&number| graph.entries[number as usize].is_control());
     let emitter = Emitter {
         graph,
         group,
         outputs,
         selection: graph.selection.filter(|selection| group.is_selected(selection)),
-        placement: has_control.then(|| place(graph, group)),
+        placement: placement(graph, group)?,
         builder: Builder::with_capacity(group.order.len() + group.roots.len()),
         arguments: Vec::with_capacity(8),
         literals: SmallVec::new(),

@@ -97,7 +97,7 @@ mod tests {
         std::fs::write(folder.join("rustc"), "").unwrap();
         let up = "../".repeat(std::env::current_dir().unwrap().components().count());
         let relative = Path::new(&up).join(folder.strip_prefix("/").unwrap());
-        assert!(relative.join("rustc").is_file(), "the test is about a file that is there");
+        assert!(relative.join("rustc").is_file(), "the file exists");
         let path = |folders: &[&Path]| std::env::join_paths(folders).unwrap();
         assert_eq!(program_on("rustc", &path(&[&relative, Path::new(""), Path::new(".")])), None);
         assert_eq!(program_on("rustc", &path(&[&relative, &folder])), Some(folder.join("rustc")));

@@ -231,7 +231,7 @@ impl Mapping {
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), Error> {
         if offset + data.len() > self.size_bytes {
-            return Err(invalid("a section is larger than it says"));
+            return Err(invalid("a section exceeds its size"));
         }
         // SAFETY: the range is inside the mapping, which is not shared before it is executable.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.start.as_ptr().add(offset), data.len()) };

@@ -149,7 +149,7 @@ scatter p2[v6] = v4
 }
 
 #[test]
-fn local_memory_that_is_not_read_and_results_of_switches_that_no_one_uses_are_removed() {
+fn unread_local_memory_and_unused_results_of_switches_are_removed() {
     let text = "kernel(p0: read f32, p1: write f32) locals(l0: f32[4], l1: f32[4]) {
          v0: f32 = load p0
          v1: u32 = lane_index
@@ -202,7 +202,7 @@ fn branches_with_memory_accesses_or_much_work_stay() {
 }
 
 #[test]
-fn what_no_one_sees_is_removed() {
+fn unobservable_code_is_removed() {
     let after = run(
         "eliminate_dead",
         "v0: f32 = load p0

@@ -237,7 +237,7 @@ pub fn reduce_equal_in_pairs(op: ReduceOp, ty: Type, mut each: u64, mut last: u6
 /// Where the type does not support the operation, see [`is_supported_reduce`].
 #[must_use]
 pub fn identity(op: ReduceOp, ty: Type) -> u64 {
-    assert!(is_supported_reduce(op, ty), "{op:?} reduces no {ty}");
+    assert!(is_supported_reduce(op, ty), "{op:?} does not reduce {ty}");
     let all_ones = ty.bit_mask();
     let sign = 1 << (ty.bits() - 1);
     match op {

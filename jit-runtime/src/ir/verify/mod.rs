@@ -13,7 +13,8 @@ use super::op::{AtomicOp, Op};
 use super::scalar;
 use super::types::Type;
 
-/// The maximum nesting depth of regions: far beyond any program, and small enough for recursive walks.
+/// The maximum nesting depth of regions: small enough for recursive walks over kernels, here, in passes, in backends
+/// and in LLVM. Front ends reject deeper programs before they build a kernel.
 pub const MAX_DEPTH: usize = 200;
 
 /// Why a kernel is invalid, and where.

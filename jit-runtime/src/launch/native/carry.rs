@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_handed_from_block_to_block_across_threads() {
+    fn values_are_passed_from_block_to_block_across_threads() {
         let carries = Carries::new(100);
         carries.cells[0].state.store(FULL, Ordering::Release);
         std::thread::scope(|scope| {

@@ -378,7 +378,7 @@ impl<T> Elements<T> {
     /// # Safety
     ///
     /// The buffer must live, any bits must be a value of the type, and no other thread may access the range meanwhile.
-    #[expect(clippy::mut_from_ref, reason = "the caller promises that nobody else has the range")]
+    #[expect(clippy::mut_from_ref, reason = "the caller guarantees exclusive access to the range")]
     unsafe fn get_mut(&self, range: std::ops::Range<usize>) -> &mut [T] {
         debug_assert!(range.start <= range.end && range.end <= self.len);
         // SAFETY: guaranteed by the caller; buffers are aligned for all element types.

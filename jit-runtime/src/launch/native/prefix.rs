@@ -61,10 +61,10 @@ impl Prefix {
             return Err("input and output have the same type and width".into());
         }
         if self.restart == 0 {
-            return Err("a scan starts anew after at least one element".into());
+            return Err("a scan restarts after at least one element".into());
         }
         if !is_supported_prefix(self.op, input.ty) {
-            return Err(format!("{:?} joins no {}", self.op, input.ty));
+            return Err(format!("{:?} does not combine {}", self.op, input.ty));
         }
         Ok(())
     }

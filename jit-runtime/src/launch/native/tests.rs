@@ -179,7 +179,7 @@ fn operands_that_do_not_fit_are_refused() {
     let too_long = Operand { len: 4, ..b.clone() };
     assert!(message(call, vec![too_long], vec![b.clone()]).contains("claims 4 elements in 12 bytes"));
     let bitwise = Call::Prefix(Prefix { op: ReduceOp::And, ..prefix });
-    assert!(message(bitwise, vec![b.clone()], vec![operand(Type::F32, &[0; 3])]).contains("And joins no f32"));
+    assert!(message(bitwise, vec![b.clone()], vec![operand(Type::F32, &[0; 3])]).contains("And does not combine f32"));
     assert!(message(Call::Fill(0), vec![a], vec![b]).contains("numbers of inputs or outputs"));
 }
 

@@ -80,7 +80,7 @@ impl Program {
         let mut outputs = outputs.to_vec();
         let steps = self.log.finish(&mut self.slots, &mut outputs)?;
         assert!(steps.iter().flat_map(Step::slots).all(|slot| slot.index() < self.slots.len()), "slots exist");
-        Ok((steps.iter().map(said).collect(), outputs))
+        Ok((steps.iter().map(described).collect(), outputs))
     }
 }
 
@@ -89,7 +89,7 @@ fn looked(slot: SlotId, expected: u64) -> TestStep {
 }
 
 /// `3(a b)` applies 3 to slots; `loop(init → param ← out, …)` tests the slot that is marked by a star.
-fn said(step: &Step) -> String {
+fn described(step: &Step) -> String {
     let list = |slots: &[SlotId]| slots.iter().map(|slot| slot.0.to_string()).collect::<Vec<_>>().join(" ");
     match step {
         Step::Library(native) => {
@@ -128,7 +128,7 @@ fn matching_iterations_become_one_body_whatever_their_number() {
         let (program, state) = plain(iterations);
         // Parameters are appended behind the existing slots.
         let value = 2 + 2 * iterations as u32;
-        let (steps, outputs) = program.finish(&[state.value]).expect("it is rolled up");
+        let (steps, outputs) = program.finish(&[state.value]).expect("the loop is rolled up");
         let test = value + 1;
         let expected = [
             "1(0) = 1".to_owned(),
@@ -150,7 +150,7 @@ fn one_iteration_shows_nothing_of_others() {
 }
 
 #[test]
-fn what_begins_otherwise_stays_in_front_without_a_test() {
+fn first_iterations_that_differ_stay_in_front_without_a_test() {
     let mut program = Program::default();
     let input = program.input();
     let mut state = program.begin_loop(Some(9), input);
@@ -159,13 +159,13 @@ fn what_begins_otherwise_stays_in_front_without_a_test() {
         state = program.iterate(state, 7, STEADY);
     }
     program.end(state);
-    let (steps, _) = program.finish(&[state.value]).expect("it is rolled up");
+    let (steps, _) = program.finish(&[state.value]).expect("the loop is rolled up");
     assert_eq!(steps[..3], ["1(0) = 1", "3(0) = 2", "1(2) = 3"]);
     assert_eq!(steps[3..], ["loop 2 (2 → 10 ← 4, 3 → 11* ← 5), 9 - 1", "7(10) = 4", "1(4) = 5", "repeat 2"]);
 }
 
 #[test]
-fn what_the_host_had_in_its_variables_is_tested() {
+fn iterations_that_depend_on_host_variables_are_tested() {
     let changed = Unchanged { host: false, forms: true };
     // In the second iteration, which some calls do not run.
     let mut program = Program::default();
@@ -175,7 +175,7 @@ fn what_the_host_had_in_its_variables_is_tested() {
         state = program.iterate(state, what, unchanged);
     }
     program.end(state);
-    let (steps, _) = program.finish(&[state.value]).expect("it is rolled up");
+    let (steps, _) = program.finish(&[state.value]).expect("the loop is rolled up");
     assert_eq!(steps[..6], ["1(0) = 1", "3(0) = 2", "1(2) = 3", "test 3 == 1", "4(2) = 4", "1(4) = 5"]);
     assert!(steps[6].starts_with("loop 2"), "{steps:?}");
     // In each.
@@ -192,7 +192,7 @@ fn what_the_host_had_in_its_variables_is_tested() {
 }
 
 #[test]
-fn what_is_used_after_the_loop_and_not_given_on_keeps_it_from_being_rolled_up() {
+fn a_loop_is_not_rolled_up_if_values_outside_of_its_state_are_used_after_it() {
     for is_used in [false, true] {
         let mut program = Program::default();
         let input = program.input();
@@ -211,7 +211,7 @@ fn what_is_used_after_the_loop_and_not_given_on_keeps_it_from_being_rolled_up() 
 }
 
 #[test]
-fn a_long_loop_is_kept_in_part() {
+fn a_long_loop_is_retained_in_part() {
     let (mut program, mut state) = plain(0);
     program.log = Log::default();
     program.log.begin_loop(None, Site::here());
@@ -225,7 +225,7 @@ fn a_long_loop_is_kept_in_part() {
     assert!(dropped.windows(2).all(|pair| pair[0].end <= pair[1].start), "each is dropped once: {dropped:?}");
     assert!(dropped.iter().map(|range| range.len()).sum::<usize>() >= 2 * (500 - MAX_RETAINED), "{dropped:?}");
     program.end(state);
-    let (steps, outputs) = program.finish(&[state.value]).expect("it is rolled up");
+    let (steps, outputs) = program.finish(&[state.value]).expect("the loop is rolled up");
     assert_eq!(steps.len(), 4, "{steps:?}");
     assert!(steps[0].starts_with(&format!("loop 2 (0 → {}", outputs[0].0)), "{steps:?}");
 }
@@ -242,8 +242,11 @@ fn of_a_long_loop_only_the_state_is_left() {
         state = program.advance(state, 7, STEADY);
     }
     program.end(state);
-    let reason = program.finish(&[beside]).expect_err("what its iterations made is gone");
-    assert!(reason.contains("tests.rs") && reason.ends_with("besides its state, is used after it"), "{reason}");
+    let reason = program.finish(&[beside]).expect_err("values of its iterations no longer exist");
+    assert!(
+        reason.contains("tests.rs") && reason.ends_with("is used after it and is not part of its state"),
+        "{reason}"
+    );
 }
 
 #[test]

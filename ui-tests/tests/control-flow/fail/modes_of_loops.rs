@@ -1,4 +1,4 @@
-// wanted: `#[symbolic]` records the statement and `#[evaluated]` runs it: keep one of the two
+// wanted: `#[symbolic]` records the statement and `#[evaluated]` runs it: remove one of the two
 
 use jit::prelude::*;
 

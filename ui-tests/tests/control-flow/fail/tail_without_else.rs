@@ -1,4 +1,4 @@
-// wanted: this `if` gives a value in one arm only; add an `else`
+// wanted: this `if` has a value in one arm only; add an `else`
 use jit::prelude::*;
 
 #[jit]

@@ -1,4 +1,4 @@
-// wanted: the `jit` option `dispatch` goes on a trait
+// wanted: the `jit` option `dispatch` applies to a trait
 use jit::prelude::*;
 
 #[jit(dispatch)]

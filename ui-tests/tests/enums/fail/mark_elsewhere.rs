@@ -1,4 +1,4 @@
-// wanted: `#[traced]` goes on a `match` whose arm is chosen in each lane
+// wanted: `#[traced]` applies to a `match` whose arm is selected in each lane
 use jit::prelude::*;
 
 #[jit]

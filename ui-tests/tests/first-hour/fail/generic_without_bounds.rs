@@ -1,4 +1,4 @@
-// wanted: `T` is no element type of arrays
+// wanted: `T` is not an element type of arrays
 use jit::prelude::*;
 
 #[jit]

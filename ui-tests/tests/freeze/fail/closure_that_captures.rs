@@ -1,4 +1,4 @@
-// wanted: a frozen closure captures nothing: later calls would not see that what it captured has changed
+// wanted: a frozen closure cannot capture anything: later calls would not see that the captured values have changed
 use jit::freeze::Frozen;
 use jit::prelude::*;
 

@@ -1,4 +1,4 @@
-// wanted: `#[freeze]` functions cannot be `async`: a recording is made in one go
+// wanted: `#[freeze]` functions cannot be `async`: recording cannot be suspended
 use jit::prelude::*;
 
 #[freeze]

@@ -1,4 +1,4 @@
-// wanted: `#[freeze]` goes on functions: give it to those in here that are to be recorded
+// wanted: `#[freeze]` applies to functions: move it to those in here that should be recorded
 use jit::prelude::*;
 
 #[freeze]

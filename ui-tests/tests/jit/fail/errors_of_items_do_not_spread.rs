@@ -1,4 +1,4 @@
-// wanted: `#[jit]` goes on a function; for state that is a type of yours use `#[derive(Traverse)]`
+// wanted: `#[jit]` applies to a function; for a state type of your own use `#[derive(Traverse)]`
 use jit::prelude::*;
 
 #[jit]

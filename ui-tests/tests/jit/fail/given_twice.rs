@@ -1,4 +1,4 @@
-// wanted: `#[jit]` is given twice
+// wanted: `#[jit]` appears twice
 use jit::prelude::*;
 
 #[jit]

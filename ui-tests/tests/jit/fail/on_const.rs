@@ -1,4 +1,4 @@
-// wanted: `#[jit]` goes on a function or on an `impl` block
+// wanted: `#[jit]` applies to a function or to an `impl` block
 use jit::prelude::*;
 
 #[jit]

@@ -1,4 +1,4 @@
-// wanted: `#[jit]` goes on a function
+// wanted: `#[jit]` applies to a function
 use jit::prelude::*;
 
 #[jit]

@@ -1,4 +1,4 @@
-// wanted: for state that is a type of yours use `#[derive(Traverse)]`
+// wanted: for a state type of your own use `#[derive(Traverse)]`
 use jit::prelude::*;
 
 #[jit]

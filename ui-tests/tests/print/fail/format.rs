@@ -1,4 +1,4 @@
-// wanted: `q` is no way to write a value
+// wanted: `q` is not a format of a value
 use jit::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-// wanted: a field is either left out by `skip` or compared by `constexpr`
+// wanted: a field cannot have both `skip` and `constexpr`
 use jit::prelude::*;
 
 #[derive(Traverse)]

@@ -1,4 +1,4 @@
-// wanted: `String` is no element type of arrays
+// wanted: `String` is not an element type of arrays
 use jit::prelude::*;
 
 fn names() -> Array<String> {

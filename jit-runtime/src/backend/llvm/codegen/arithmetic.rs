@@ -41,7 +41,7 @@ impl Codegen<'_> {
             UnaryOp::Ceil => "llvm.ceil",
             UnaryOp::Round => "llvm.roundeven",
             UnaryOp::Trunc => "llvm.trunc",
-            _ => unreachable!("{op:?} of a float is expanded before, or refused by the verifier"),
+            _ => unreachable!("{op:?} of a float is expanded before, or rejected by the verifier"),
         };
         self.narrow(ty, self.same_type(name, wide, &[a], lanes), lanes)
     }
@@ -56,7 +56,7 @@ impl Codegen<'_> {
             UnaryOp::LeadingZeros => self.same_type("llvm.ctlz", ty, &[a, self.bit(false)], lanes),
             UnaryOp::TrailingZeros => self.same_type("llvm.cttz", ty, &[a, self.bit(false)], lanes),
             UnaryOp::ReverseBits => self.same_type("llvm.bitreverse", ty, &[a], lanes),
-            _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
+            _ => unreachable!("{op:?} of {ty} is rejected by the verifier"),
         }
     }
 
@@ -82,7 +82,7 @@ impl Codegen<'_> {
             BinaryOp::Rem => self.emit.frem(a, self.opaque_zero(wide, b, lanes)),
             BinaryOp::Min | BinaryOp::Max => self.minimum_or_maximum(op == BinaryOp::Max, wide, a, b, lanes),
             BinaryOp::FMin | BinaryOp::FMax => self.extreme_number(op == BinaryOp::FMax, wide, a, b, lanes),
-            _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
+            _ => unreachable!("{op:?} of {ty} is rejected by the verifier"),
         };
         self.narrow(ty, result, lanes)
     }
@@ -164,7 +164,7 @@ impl Codegen<'_> {
             BinaryOp::Or => self.emit.or(a, b),
             BinaryOp::Xor => self.emit.xor(a, b),
             BinaryOp::Shl | BinaryOp::Shr => self.shift(op, ty, a, b, lanes, constant),
-            _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
+            _ => unreachable!("{op:?} of {ty} is rejected by the verifier"),
         }
     }
 

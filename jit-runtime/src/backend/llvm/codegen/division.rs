@@ -114,7 +114,7 @@ impl SharedDivisor {
             parts = Some([reciprocal, divisor, by_zero].map(|part| e.splat(part, lanes)));
             reciprocal
         });
-        let [reciprocal, divisor, by_zero] = parts.expect("what is built after a definition is built at once");
+        let [reciprocal, divisor, by_zero] = parts.expect("code that follows a definition is generated at once");
         SharedDivisor { reciprocal, divisor, by_zero }
     }
 }

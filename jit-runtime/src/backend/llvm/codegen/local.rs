@@ -143,7 +143,7 @@ impl Codegen<'_> {
     }
 
     fn place(&self, local: LocalId) -> Raw {
-        self.locals[local.index()].expect("memory that is accessed has a place")
+        self.locals[local.index()].expect("memory that is accessed has been allocated")
     }
 
     /// The position of a shared element, as 64 bits; `len + outside` if it is out of range.

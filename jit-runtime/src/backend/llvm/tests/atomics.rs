@@ -302,6 +302,6 @@ fn many_threads_update_one_element() {
             }
         });
         assert_eq!((sums.0, counts.0, tickets.0), ([10000.0; 2], [10000; 2], [20000]), "{}", target.cpu);
-        assert_eq!(seen.0, [1; 20000], "every lane drew a number of its own");
+        assert_eq!(seen.0, [1; 20000], "every lane has drawn its own number");
     }
 }

@@ -32,11 +32,11 @@ impl Executable for Verified {
 /// Compares all launches of the kernel with a seed on one target.
 fn check_indices(seed: u64, target: &Target) {
     let outcome = std::panic::catch_unwind(|| compare_indices(seed, target));
-    let said = |panic: Box<dyn Any + Send>| match panic.downcast_ref::<String>() {
+    let text_of = |panic: Box<dyn Any + Send>| match panic.downcast_ref::<String>() {
         Some(text) => text.clone(),
         None => panic.downcast_ref::<&str>().copied().unwrap_or_default().to_owned(),
     };
-    if let Err(error) = outcome.map_err(said).and_then(|outcome| outcome) {
+    if let Err(error) = outcome.map_err(text_of).and_then(|outcome| outcome) {
         panic!(
             "{error}\nseed {seed} on {} x{:?}, kernel\n{}\nagain: JIT_RANDOM_SEED={seed} JIT_RANDOM_COUNT=1 \
              cargo test -p jit-runtime --lib many_programs_about_indices -- --ignored",
@@ -112,7 +112,7 @@ fn a_counter_has_reached_its_end_in_the_condition_of_its_loop() {
     let proofs = Analysis::new(&kernel, 16).ranges;
     let proven = |region| proofs.is_proven(region, ParamId(0), Value(3));
     let Op::Loop { condition, body, .. } = kernel.regions[0].insts[3].op else { panic!("the fourth is the loop") };
-    assert!(proven(body) && !proven(condition), "the limit is what the buffer has");
+    assert!(proven(body) && !proven(condition), "the limit is the length of the buffer");
     let column = |count: u32| Input::Buffer((0..count).flat_map(|i| (i * 7 + 1).to_le_bytes()).collect());
     for limit in [0, 63, 64, 65, 1000] {
         let inputs = vec![column(64), column(128), Input::Scalar(limit)];

@@ -295,7 +295,7 @@ fn intervals_are_as_narrow_as_indices_need() {
     assert_eq!(Host.disjunction(u32, ends(0, 4), ends(1, 1)), ends(0, 7));
     assert_eq!(Host.remainder(u32, ends(0, u32.most()), ends(10, 10)), ends(0, 9));
     assert_eq!(Host.remainder(i32, any, ends(1, 10)), ends(-9, 9));
-    assert_eq!(Host.remainder(u32, lanes, ends(0, 10)), lanes, "by zero it is what was divided");
+    assert_eq!(Host.remainder(u32, lanes, ends(0, 10)), lanes, "the remainder by zero is the dividend");
     assert_eq!(Host.converted(u32, i32, lanes), lanes);
     assert_eq!(Host.counter(i32, ends(0, 0), ends(7, 9)), ends(0, 8));
     let (i64, u64) = (Integer::of(Type::I64), Integer::of(Type::U64));

@@ -12,7 +12,7 @@ use crate::message_of;
 
 /// In which way an implementation is wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Lie {
+enum Mistake {
     /// `traverse_mut` names the fields in another order.
     Order,
     /// Only the first field is lent.
@@ -35,33 +35,33 @@ enum Lie {
     Nothing,
 }
 
-const LIES: [Lie; 10] = [
-    Lie::Order,
-    Lie::Fewer,
-    Lie::Twice,
-    Lie::ShowsOne,
-    Lie::Changing,
-    Lie::Growing,
-    Lie::Erratic,
-    Lie::Foreign,
-    Lie::Memory,
-    Lie::Nothing,
+const MISTAKES: [Mistake; 10] = [
+    Mistake::Order,
+    Mistake::Fewer,
+    Mistake::Twice,
+    Mistake::ShowsOne,
+    Mistake::Changing,
+    Mistake::Growing,
+    Mistake::Erratic,
+    Mistake::Foreign,
+    Mistake::Memory,
+    Mistake::Nothing,
 ];
 
 thread_local! {
-    static LIE: Cell<Lie> = const { Cell::new(Lie::Order) };
+    static MISTAKE: Cell<Mistake> = const { Cell::new(Mistake::Order) };
     static WALKS: Cell<u32> = const { Cell::new(0) };
 }
 
 #[derive(Clone, Default)]
-struct Liar {
+struct Wrong {
     bytes: UInt8,
     wide: Float64,
 }
 
-impl Liar {
-    fn new() -> Liar {
-        Liar { bytes: UInt8::from([1, 2, 3, 4]), wide: Float64::from([0.5, 1.5, 2.5, 3.5]) }
+impl Wrong {
+    fn new() -> Wrong {
+        Wrong { bytes: UInt8::from([1, 2, 3, 4]), wide: Float64::from([0.5, 1.5, 2.5, 3.5]) }
     }
 
     /// In any case, elements have their types, and their number is right.
@@ -74,29 +74,29 @@ impl Liar {
     }
 }
 
-impl Traverse for Liar {
+impl Traverse for Wrong {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         let walks = WALKS.replace(WALKS.get() + 1);
-        match LIE.get() {
-            Lie::ShowsOne => self.wide.traverse(visitor),
-            Lie::Changing if walks % 2 == 1 => {
+        match MISTAKE.get() {
+            Mistake::ShowsOne => self.wide.traverse(visitor),
+            Mistake::Changing if walks % 2 == 1 => {
                 self.wide.traverse(visitor);
                 self.bytes.traverse(visitor);
             }
-            Lie::Growing => {
+            Mistake::Growing => {
                 (0..walks % 4).for_each(|_| self.bytes.traverse(visitor));
                 self.wide.traverse(visitor);
             }
-            Lie::Erratic if walks % 3 == 2 => {}
-            Lie::Erratic if walks % 2 == 1 => {
+            Mistake::Erratic if walks % 3 == 2 => {}
+            Mistake::Erratic if walks % 2 == 1 => {
                 self.wide.traverse(visitor);
                 self.bytes.traverse(visitor);
             }
-            Lie::Foreign => {
+            Mistake::Foreign => {
                 visitor.field("bytes", &Float::from([0.25, 0.5, 0.75, 1.0]));
                 visitor.field("wide", &UInt16::arange(4));
             }
-            Lie::Memory => {
+            Mistake::Memory => {
                 visitor.field("bytes", &Local::<u8>::new(3));
                 visitor.field("wide", &self.wide);
             }
@@ -108,18 +108,18 @@ impl Traverse for Liar {
     }
 
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        match LIE.get() {
-            Lie::Order => {
+        match MISTAKE.get() {
+            Mistake::Order => {
                 visitor.field("wide", &mut self.wide);
                 visitor.field("bytes", &mut self.bytes);
             }
-            Lie::Fewer => visitor.field("bytes", &mut self.bytes),
-            Lie::Twice => {
+            Mistake::Fewer => visitor.field("bytes", &mut self.bytes),
+            Mistake::Twice => {
                 visitor.field("bytes", &mut self.bytes);
                 visitor.field("bytes", &mut self.bytes);
                 visitor.field("wide", &mut self.wide);
             }
-            Lie::Nothing => {}
+            Mistake::Nothing => {}
             _ => {
                 visitor.field("bytes", &mut self.bytes);
                 visitor.field("wide", &mut self.wide);
@@ -128,60 +128,60 @@ impl Traverse for Liar {
     }
 }
 
-impl LocalEntry for Liar {
-    type Value = Liar;
+impl LocalEntry for Wrong {
+    type Value = Wrong;
 }
 
 #[jit]
-fn branch(liar: &mut Liar, x: &Float) -> Liar {
+fn branch(value: &mut Wrong, x: &Float) -> Wrong {
     if *x > 0.5 {
-        liar.bytes += 1;
-        liar.wide *= 2.0;
+        value.bytes += 1;
+        value.wide *= 2.0;
     }
-    if *x > 1.5 { liar.clone() } else { Liar::new() }
+    if *x > 1.5 { value.clone() } else { Wrong::new() }
 }
 
 #[jit]
-fn whole(liar: &mut Liar, x: &Float) {
+fn whole(value: &mut Wrong, x: &Float) {
     if *x > 0.5 {
-        *liar = Liar { bytes: &liar.bytes + 1, wide: liar.wide.sqrt() };
+        *value = Wrong { bytes: &value.bytes + 1, wide: value.wide.sqrt() };
     } else {
-        changed(liar);
+        changed(value);
     }
 }
 
-fn changed(liar: &mut Liar) {
-    liar.bytes += 3;
-    liar.wide += 1.0;
+fn changed(value: &mut Wrong) {
+    value.bytes += 3;
+    value.wide += 1.0;
 }
 
 #[jit]
-fn repeat(liar: &mut Liar, x: &Float) {
+fn repeat(value: &mut Wrong, x: &Float) {
     let mut count = x.clone();
     while count < 3.0 {
-        changed(liar);
+        changed(value);
         count += 1.0;
     }
 }
 
 #[jit]
-fn repeat_evaluated(liar: &mut Liar, x: &Float) {
+fn repeat_evaluated(value: &mut Wrong, x: &Float) {
     let mut count = x.clone();
     #[evaluated]
     while count < 3.0 {
-        changed(liar);
+        changed(value);
         count += 1.0;
     }
 }
 
 #[jit]
-fn left(liar: &mut Liar, x: &Float) -> Liar {
+fn left(value: &mut Wrong, x: &Float) -> Wrong {
     let mut count = x.clone();
     loop {
         if count > 2.0 {
-            break liar.clone();
+            break value.clone();
         }
-        changed(liar);
+        changed(value);
         count += 1.0;
     }
 }
@@ -189,7 +189,7 @@ fn left(liar: &mut Liar, x: &Float) -> Liar {
 #[jit(dispatch)]
 trait Make {
     /// Makes one.
-    fn make(&self, liar: &mut Liar) -> Liar;
+    fn make(&self, value: &mut Wrong) -> Wrong;
 }
 
 #[derive(Traverse)]
@@ -200,73 +200,73 @@ struct Second(Float64);
 
 #[jit]
 impl Make for First {
-    fn make(&self, liar: &mut Liar) -> Liar {
-        liar.bytes += &self.0;
-        Liar { bytes: self.0.clone(), wide: liar.wide.clone() }
+    fn make(&self, value: &mut Wrong) -> Wrong {
+        value.bytes += &self.0;
+        Wrong { bytes: self.0.clone(), wide: value.wide.clone() }
     }
 }
 
 #[jit]
 impl Make for Second {
-    fn make(&self, liar: &mut Liar) -> Liar {
-        liar.wide += &self.0;
-        Liar { bytes: liar.bytes.clone(), wide: self.0.clone() }
+    fn make(&self, value: &mut Wrong) -> Wrong {
+        value.wide += &self.0;
+        Wrong { bytes: value.bytes.clone(), wide: self.0.clone() }
     }
 }
 
-fn dispatch(liar: &mut Liar) -> Liar {
+fn dispatch(value: &mut Wrong) -> Wrong {
     let mut set = Instances::<dyn Make>::new();
     let first = set.push(Box::new(First(UInt8::from(7))));
     let second = set.push(Box::new(Second(Float64::from(0.25))));
-    set.at(&UInt::from([first, second, first, second])).make(liar)
+    set.at(&UInt::from([first, second, first, second])).make(value)
 }
 
 #[freeze]
-fn frozen(liar: &mut Liar, x: &Float64) -> Liar {
-    liar.wide += x;
-    liar.bytes += 1;
-    liar.clone()
+fn frozen(value: &mut Wrong, x: &Float64) -> Wrong {
+    value.wide += x;
+    value.bytes += 1;
+    value.clone()
 }
 
 #[freeze]
 fn frozen_host(x: &Float64) -> Float64 {
-    let made = jit::freeze::host(Liar::new);
+    let made = jit::freeze::host(Wrong::new);
     made.wide + x
 }
 
 /// Uses of values that consist of arrays.
-fn constructs() -> Vec<(&'static str, fn(&mut Liar))> {
+fn constructs() -> Vec<(&'static str, fn(&mut Wrong))> {
     vec![
-        ("an `if`", |liar| branch(liar, &Float::arange(4)).check()),
-        ("an `if` of the whole", |liar| whole(liar, &Float::arange(4))),
-        ("a `while`", |liar| repeat(liar, &Float::arange(4))),
-        ("an evaluated `while`", |liar| repeat_evaluated(liar, &Float::arange(4))),
-        ("a `break` with a value", |liar| left(liar, &Float::arange(4)).check()),
-        ("a switch", |liar| {
-            let add = |liar: Liar| Liar { bytes: liar.bytes + 1, wide: liar.wide };
-            let same = |liar: Liar| Liar { wide: liar.wide.sqrt(), ..liar };
-            let targets: [fn(Liar) -> Liar; 2] = [add, same];
-            jit::switch(UInt::from([0, 1, 1, 0]), &targets, (liar.clone(),)).check();
-            jit::switch_sorted(UInt::from([0, 1, 1, 0]), &targets, (liar.clone(),)).check();
+        ("an `if`", |value| branch(value, &Float::arange(4)).check()),
+        ("an `if` of the whole", |value| whole(value, &Float::arange(4))),
+        ("a `while`", |value| repeat(value, &Float::arange(4))),
+        ("an evaluated `while`", |value| repeat_evaluated(value, &Float::arange(4))),
+        ("a `break` with a value", |value| left(value, &Float::arange(4)).check()),
+        ("a switch", |value| {
+            let add = |value: Wrong| Wrong { bytes: value.bytes + 1, wide: value.wide };
+            let same = |value: Wrong| Wrong { wide: value.wide.sqrt(), ..value };
+            let targets: [fn(Wrong) -> Wrong; 2] = [add, same];
+            jit::switch(UInt::from([0, 1, 1, 0]), &targets, (value.clone(),)).check();
+            jit::switch_sorted(UInt::from([0, 1, 1, 0]), &targets, (value.clone(),)).check();
         }),
-        ("a dispatched call", |liar| dispatch(liar).check()),
-        ("a gather", |liar| trees::gather(liar, &UInt::from([3, 0])).check()),
-        ("a selection", |liar| trees::select(&Mask::from([true, false, true, false]), liar, &Liar::new()).check()),
-        ("a scatter", |liar| trees::scatter(liar, &Liar::new(), &UInt::from([3, 2, 1, 0]))),
-        ("opaque values", |liar| trees::make_opaque(liar).check()),
-        ("a filter", |liar| trees::filter(liar, &Mask::from([true, false, true, false])).check()),
-        ("per-lane local memory", |liar| {
-            let mut memory = Local::<Liar>::full(&*liar, 3);
-            memory.write(&UInt::arange(4), &*liar);
+        ("a dispatched call", |value| dispatch(value).check()),
+        ("a gather", |value| trees::gather(value, &UInt::from([3, 0])).check()),
+        ("a selection", |value| trees::select(&Mask::from([true, false, true, false]), value, &Wrong::new()).check()),
+        ("a scatter", |value| trees::scatter(value, &Wrong::new(), &UInt::from([3, 2, 1, 0]))),
+        ("opaque values", |value| trees::make_opaque(value).check()),
+        ("a filter", |value| trees::filter(value, &Mask::from([true, false, true, false])).check()),
+        ("per-lane local memory", |value| {
+            let mut memory = Local::<Wrong>::full(&*value, 3);
+            memory.write(&UInt::arange(4), &*value);
             memory.read(&UInt::from(1)).check();
         }),
-        ("an evaluation", |liar| {
-            let _ = jit::eval(&*liar);
-            jit::schedule(&*liar);
-            drop(jit::graphviz(&*liar));
-            drop(jit::leaves(&*liar));
+        ("an evaluation", |value| {
+            let _ = jit::eval(&*value);
+            jit::schedule(&*value);
+            drop(jit::graphviz(&*value));
+            drop(jit::leaves(&*value));
         }),
-        ("a frozen call", |liar| (0..3).for_each(|_| frozen(liar, &Float64::arange(4)).check())),
+        ("a frozen call", |value| (0..3).for_each(|_| frozen(value, &Float64::arange(4)).check())),
         ("a frozen host call", |_| (0..3).for_each(|_| drop(frozen_host(&Float64::arange(4)).to_vec()))),
     ]
 }
@@ -274,19 +274,22 @@ fn constructs() -> Vec<(&'static str, fn(&mut Liar))> {
 #[test]
 fn no_implementation_confuses_types() {
     let mut refused = 0;
-    for lie in LIES {
+    for mistake in MISTAKES {
         for (name, construct) in constructs() {
-            LIE.set(lie);
+            MISTAKE.set(mistake);
             WALKS.set(0);
-            let mut liar = Liar::new();
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| construct(&mut liar))) {
+            let mut value = Wrong::new();
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| construct(&mut value))) {
                 refused += 1;
                 let text = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|&s| s.into()));
                 let text = text.unwrap_or_default();
-                assert!(!text.contains("index out of bounds") && !text.contains("unwrap"), "{lie:?}, {name}: {text}");
-                assert!(!text.contains("internal error") && !text.contains("assertion"), "{lie:?}, {name}: {text}");
+                assert!(
+                    !text.contains("index out of bounds") && !text.contains("unwrap"),
+                    "{mistake:?}, {name}: {text}"
+                );
+                assert!(!text.contains("internal error") && !text.contains("assertion"), "{mistake:?}, {name}: {text}");
             }
-            liar.check();
+            value.check();
         }
     }
     assert!(refused > 60, "{refused} were refused");
@@ -294,23 +297,23 @@ fn no_implementation_confuses_types() {
 
 #[test]
 fn fields_in_another_order_are_named() {
-    LIE.set(Lie::Order);
-    let mut liar = Liar::new();
-    let message = message_of(|| repeat(&mut liar, &Float::arange(4)));
-    for part in ["Liar", "array 0", "`wide`", "an array of u8", "an array of f64", "traverse_mut"] {
+    MISTAKE.set(Mistake::Order);
+    let mut value = Wrong::new();
+    let message = message_of(|| repeat(&mut value, &Float::arange(4)));
+    for part in ["Wrong", "array 0", "`wide`", "an array of u8", "an array of f64", "traverse_mut"] {
         assert!(message.contains(part), "{part}: {message}");
     }
-    LIE.set(Lie::Fewer);
-    let message = message_of(|| trees::gather(&Liar::new(), &UInt::from([0])));
-    assert!(message.contains("shows 2 arrays by `traverse`, and lends 1 by `traverse_mut`"), "{message}");
+    MISTAKE.set(Mistake::Fewer);
+    let message = message_of(|| trees::gather(&Wrong::new(), &UInt::from([0])));
+    assert!(message.contains("visits 2 arrays in `traverse`, and 1 in `traverse_mut`"), "{message}");
 }
 
 #[test]
-fn a_visitor_puts_no_array_of_another_type_in_a_place() {
+fn a_visitor_cannot_replace_an_array_by_one_of_another_type() {
     let bits = Float64::from([1.0, 2.0]);
     let mut x = UInt8::from([1, 2]);
     let message = message_of(|| x.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = bits.var().clone())));
-    assert!(message.contains("puts an array of f64 in the place of an array of u8"), "{message}");
+    assert!(message.contains("replaces an array of u8 by an array of f64"), "{message}");
     assert_eq!(x.to_vec().unwrap().len(), 1);
     // Nor does one that panics afterwards, or takes it from a `Local`.
     let mut x = UInt8::from([1, 2]);
@@ -333,5 +336,5 @@ fn a_visitor_puts_no_array_of_another_type_in_a_place() {
     let message = message_of(|| UInt8::from_var(memory.clone()));
     assert!(message.contains("per-lane local memory"), "{message}");
     let message = message_of(|| UInt8::from_var(bits.var().clone()));
-    assert!(message.contains("a value of f64 is no array of u8"), "{message}");
+    assert!(message.contains("a value of f64 is not an array of u8"), "{message}");
 }

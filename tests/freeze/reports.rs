@@ -19,8 +19,8 @@ fn checked(x: &Float) -> Float {
 }
 
 #[test]
-fn what_lanes_print_is_printed_in_each_call() {
-    if crate::alone("telling::what_lanes_print_is_printed_in_each_call", "").is_some() {
+fn lanes_print_in_each_call() {
+    if crate::alone("reports::lanes_print_in_each_call", "").is_some() {
         return;
     }
     let lines = Arc::new(Mutex::new(String::new()));
@@ -46,7 +46,7 @@ fn what_lanes_print_is_printed_in_each_call() {
 
 #[test]
 fn lanes_are_checked_in_debugging_runs() {
-    if crate::alone("telling::lanes_are_checked_in_debugging_runs", "export JIT_DEBUG=1;").is_some() {
+    if crate::alone("reports::lanes_are_checked_in_debugging_runs", "export JIT_DEBUG=1;").is_some() {
         return;
     }
     for device in crate::tested_devices::all() {

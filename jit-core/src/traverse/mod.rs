@@ -34,7 +34,7 @@ pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 /// Both functions must visit the same arrays in the same order each time. Wherever arrays are replaced, their number
 /// and element types are checked: an incorrect implementation panics, and never yields an array of a wrong type.
 #[diagnostic::on_unimplemented(
-    message = "the arrays of `{Self}` cannot be visited",
+    message = "`{Self}` does not implement `Traverse`",
     label = "this is not an array and does not consist of arrays",
     note = "derive it for your own type, with `#[derive(Traverse)]`; `#[traverse(skip)]` excludes a field that has no \
         arrays"

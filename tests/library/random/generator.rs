@@ -191,7 +191,7 @@ fn choices_are_elements() {
     let refused = std::panic::catch_unwind(|| drop(jit::random::rng(0).choice(&Float::zeros(0), 3)));
     let message = *refused.unwrap_err().downcast::<String>().unwrap();
     assert!(
-        message.starts_with("a choice from an array without elements") && message.contains("generator.rs"),
+        message.starts_with("cannot choose from an array without elements") && message.contains("generator.rs"),
         "{message}"
     );
 }

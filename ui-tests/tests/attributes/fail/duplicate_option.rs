@@ -1,4 +1,4 @@
-// wanted: the `jit` option `label` is given twice
+// wanted: the `jit` option `label` appears twice
 use jit::prelude::*;
 
 #[jit(label = "f", label = "g")]

@@ -1,4 +1,4 @@
-// wanted: `return` or `break` under a traced condition gives `Text`
+// wanted: `return` or `break` under a traced condition has a value of type `Text`
 use jit::prelude::*;
 
 struct Text(&'static str);

@@ -1,4 +1,4 @@
-// wanted: this `if` gives a value in one arm only
+// wanted: this `if` has a value in one arm only
 use jit::prelude::*;
 
 #[jit]

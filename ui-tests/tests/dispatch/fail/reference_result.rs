@@ -1,4 +1,4 @@
-// wanted: a dispatched method gives values, not references
+// wanted: a dispatched method returns values, not references
 use jit::prelude::*;
 
 #[jit(dispatch)]

@@ -1,4 +1,4 @@
-// wanted: a dispatched method cannot give `ThreadId`
+// wanted: a dispatched method cannot return `ThreadId`
 use jit::prelude::*;
 
 #[jit(dispatch)]

@@ -1,4 +1,4 @@
-// wanted: derive `Traverse` for a type of yours
+// wanted: derive `Traverse` for your own type
 use jit::prelude::*;
 
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-// wanted: list it, as in `Frozen::with(k, |k: &f32, x: &Float| x * *k)`
+// wanted: write `Frozen::with(k, |k: &f32, x: &Float| x * *k)`
 use jit::freeze::Frozen;
 use jit::prelude::*;
 

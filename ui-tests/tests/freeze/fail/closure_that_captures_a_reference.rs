@@ -1,4 +1,4 @@
-// wanted: list it, as in `Frozen::with(k
+// wanted: write `Frozen::with(k
 use jit::freeze::Frozen;
 use jit::prelude::*;
 

@@ -1,4 +1,4 @@
-// wanted: an array of `f32` does not become an array of `i32` by itself
+// wanted: an array of `f32` is not converted to an array of `i32` implicitly
 use jit::prelude::*;
 
 fn smaller(n: &Int, x: &Float) -> Int {

@@ -1,4 +1,4 @@
-// wanted: this operation is for arrays of integers, and `f32` is none
+// wanted: this operation is for arrays of integers, and `f32` is not an integer type
 use jit::prelude::*;
 
 #[jit]

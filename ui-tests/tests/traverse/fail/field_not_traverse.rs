@@ -1,4 +1,4 @@
-// wanted: `Texture` cannot be searched for arrays
+// wanted: `Texture` does not implement `Traverse`
 use jit::prelude::*;
 
 #[derive(Traverse)]

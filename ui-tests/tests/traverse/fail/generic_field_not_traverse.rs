@@ -1,4 +1,4 @@
-// wanted: `Handle` cannot be searched for arrays
+// wanted: `Handle` does not implement `Traverse`
 use jit::prelude::*;
 
 #[derive(Traverse)]

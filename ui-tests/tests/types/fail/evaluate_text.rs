@@ -1,4 +1,4 @@
-// wanted: cannot be searched for arrays
+// wanted: does not implement `Traverse`
 struct Scene;
 
 fn main() {

@@ -1,4 +1,4 @@
-// wanted: `#[jit]` does not rewrite what is in this macro, and Rust's own comparisons do not compare arrays
+// wanted: `#[jit]` does not rewrite the arguments of this macro, and Rust's own comparisons do not compare arrays
 #![deny(deprecated)]
 use jit::prelude::*;
 

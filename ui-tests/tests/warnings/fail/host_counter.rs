@@ -1,4 +1,4 @@
-// wanted: this is a number of the host, the same for all lanes, and changes under a traced condition
+// wanted: this is a host number, the same for all lanes, that changes under a traced condition
 #![deny(deprecated)]
 use jit::prelude::*;
 

@@ -1,4 +1,4 @@
-// wanted: this code runs once, while tracing, whatever the condition is in each lane, and always panics
+// wanted: this code runs once, while tracing, regardless of the condition in each lane, and always panics
 #![deny(deprecated)]
 use jit::prelude::*;
 

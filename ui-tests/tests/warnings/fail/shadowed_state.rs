@@ -1,4 +1,4 @@
-// wanted: this is a new variable, which nothing uses, and the one outside does not change
+// wanted: this is a new variable, which is unused, and the outer one does not change
 #![deny(deprecated)]
 #![allow(unused_variables, unused_mut)]
 use jit::prelude::*;

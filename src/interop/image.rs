@@ -1,10 +1,10 @@
 //! Conversions between tensors and the pictures of `image`: `[row, column, channel]`.
 
 use std::ops::Deref;
-use std::panic::Location;
 
 use image::{DynamicImage, ImageBuffer, Pixel};
 
+use crate::Site;
 use crate::tensor::Tensor;
 use crate::{Array, Element, Error, ErrorKind};
 
@@ -70,7 +70,7 @@ impl<T: Element> Tensor<T> {
     /// When the shape does not match such a picture, and as [`Array::to_vec`](crate::Array::to_vec).
     #[track_caller]
     pub fn to_image<P: Pixel<Subpixel = T>>(&self) -> crate::Result<ImageBuffer<P, Vec<T>>> {
-        let site = Location::caller();
+        let site = Site::here();
         let count = usize::from(P::CHANNEL_COUNT);
         let size = match *self.shape() {
             [rows, columns] if count == 1 => Some((rows, columns)),

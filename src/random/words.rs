@@ -1,10 +1,9 @@
 //! Conversion of random words to float numbers.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 use jit_runtime::ir::Type;
 
+use crate::Site;
 use crate::{Array, FloatElement, UInt, UInt64};
 
 /// Joins two words, the first as the lower half.
@@ -64,5 +63,5 @@ pub(super) fn smallest_positive(ty: Type) -> f64 {
 /// Panics for an impossible request.
 #[track_caller]
 pub(super) fn refuse(what: String, hint: &str) -> ! {
-    Misuse::new(what, Location::caller()).hint(hint).panic()
+    Misuse::new(what, Site::here()).hint(hint).panic()
 }

@@ -3,14 +3,13 @@
 //! Shapes are compared from the last axis on. Lengths must be equal, or one of them must be 1; its element is then
 //! repeated. A shape with fewer axes has length 1 in the others.
 
-use std::panic::Location;
-
 use half::{bf16, f16};
 use jit_core::misuse::Misuse;
 
 use super::lengths::{Sizes, happens_to_be_shape, is, product};
 use super::view::{Stride, View, ViewAxis, strides};
 use super::{Shape, Tensor};
+use crate::Site;
 use crate::{Array, Element, Operand, Size};
 
 /// The second operand of an operation on a tensor of `T`: a tensor, an array (with one axis, or of width 1 for any
@@ -136,7 +135,7 @@ fn mismatch(first: &[Size], second: &[Size], from_last: usize) -> ! {
         "tensors of shape {first:?} and {second:?} cannot be combined: axis −{from_last} has length {a} in the one and \
         {b} in the other"
     );
-    Misuse::new(what, Location::caller())
+    Misuse::new(what, Site::here())
         .hint(
             "shapes are compared from the last axis on: lengths must be equal, or one of them 1; `expand_dims` adds \
             an axis",
@@ -180,7 +179,7 @@ impl<T: Element> Tensor<T> {
         let shape = shape.into().known();
         if !fits(&self.shape, &shape) {
             let what = format!("a tensor of shape {:?} does not broadcast to shape {shape:?}", &*self.shape);
-            Misuse::new(what, Location::caller())
+            Misuse::new(what, Site::here())
                 .value("the tensor", self.array.var())
                 .hint("axes are added in front, and an axis of length 1 takes any length; no other length changes")
                 .panic();

@@ -1,13 +1,12 @@
 //! Convolution in the sense of neural networks: correlation of a batch of images with a set of kernels.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 
 use super::Tensor;
 use super::lengths::{Sizes, is, number, product};
 use super::shape::element_count;
 use super::view::{coordinates, number_of};
+use crate::Site;
 use crate::{Array, Mask, Number, Size, UInt, jit};
 
 /// Kernels of up to this many elements are unrolled.
@@ -116,7 +115,7 @@ fn refuse(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) 
             kernels no larger than the padded image"
         }
     };
-    Misuse::new(what, Location::caller()).hint(hint).panic()
+    Misuse::new(what, Site::here()).hint(hint).panic()
 }
 
 /// The elements that contribute to the results of a correlation.

@@ -1,13 +1,12 @@
 //! Padding, and the elements beyond the edges.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 
 use super::Tensor;
 use super::lengths::{Sizes, is, number, product};
 use super::shape::element_count;
 use super::view::{coordinates, number_of};
+use crate::Site;
 use crate::{Array, Element, Mask, Size, UInt};
 
 /// The elements beyond the edges of a tensor. For `1 2 3`:
@@ -80,7 +79,7 @@ impl<T: Element> Tensor<T> {
     pub fn pad(&self, widths: &[(usize, usize)], edge: Edge<T>) -> Self {
         if widths.len() != self.ndim() {
             let what = format!("{} widths do not pad a tensor of shape {:?}", widths.len(), &*self.shape);
-            Misuse::new(what, Location::caller()).hint("pass a pair of widths for each axis, (0, 0) for none").panic();
+            Misuse::new(what, Site::here()).hint("pass a pair of widths for each axis, (0, 0) for none").panic();
         }
         if widths.iter().all(|width| *width == (0, 0)) {
             return self.clone();
@@ -92,7 +91,7 @@ impl<T: Element> Tensor<T> {
         }
         if self.is_empty() && count != 0 {
             let what = format!("a tensor of shape {:?} has no elements to pad with", &*self.shape);
-            Misuse::new(what, Location::caller()).hint("pad it with `Edge::Constant`").panic();
+            Misuse::new(what, Site::here()).hint("pad it with `Edge::Constant`").panic();
         }
         if is(count, 0) {
             return Tensor::new(Array::zeros(0), &shape);

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
-use std::panic::Location;
 
 use jit_core::misuse::Misuse;
 
 use super::Tensor;
 use super::lengths::is;
+use crate::Site;
 use crate::{Array, Integer, Size};
 
 /// A list of indices for [`Tensor::slice`], [`Tensor::set`] and similar methods, separated by commas, one for each
@@ -185,7 +185,7 @@ impl Index {
     pub fn stepped(self, step: isize) -> Self {
         match self.0 {
             Kind::Range(steps) if step != 0 => Index(Kind::Range(Steps { step, ..steps })),
-            _ => Misuse::new(format!("an index cannot take the step {step}"), Location::caller())
+            _ => Misuse::new(format!("an index cannot take the step {step}"), Site::here())
                 .hint("steps are for ranges, and not 0: `1..;2`, `..;-1`")
                 .panic(),
         }

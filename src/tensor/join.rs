@@ -1,7 +1,6 @@
 //! Joining, splitting and repeating tensors.
 
 use std::borrow::Borrow;
-use std::panic::Location;
 
 use jit_core::misuse::Misuse;
 
@@ -9,6 +8,7 @@ use super::lengths::{Sizes, is, is_same_shape, number, product};
 use super::shape::element_count;
 use super::view::{Stride, View, ViewAxis, coordinates, number_of, strides};
 use super::{Axis, Tensor};
+use crate::Site;
 use crate::{Array, Element, Size, UInt};
 
 impl<T: Element> Tensor<T> {
@@ -28,7 +28,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn concat(tensors: &[impl Borrow<Tensor<T>>], axis: impl Into<Axis>) -> Self {
         let Some(first) = tensors.first().map(Borrow::borrow) else {
-            Misuse::new("there are no tensors to join", Location::caller()).hint("pass at least one").panic()
+            Misuse::new("there are no tensors to join", Site::here()).hint("pass at least one").panic()
         };
         let axis = axis.into().resolve(&first.shape);
         // No closure, so that the reported line is that of our caller.
@@ -53,7 +53,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn stack(tensors: &[impl Borrow<Tensor<T>>], axis: impl Into<Axis>) -> Self {
         let Some(first) = tensors.first().map(Borrow::borrow) else {
-            Misuse::new("there are no tensors to stack", Location::caller()).hint("pass at least one").panic()
+            Misuse::new("there are no tensors to stack", Site::here()).hint("pass at least one").panic()
         };
         let axis = axis.into().resolve_new(&first.shape);
         // No closure, so that the reported line is that of our caller.
@@ -76,7 +76,7 @@ impl<T: Element> Tensor<T> {
         let length = self.shape[axis];
         if parts == 0 || length % parts != 0 {
             let what = format!("axis {axis} of length {length} cannot be split into {parts} equal parts");
-            Misuse::new(what, Location::caller()).hint("`split_at` takes the positions to split at").panic();
+            Misuse::new(what, Site::here()).hint("`split_at` takes the positions to split at").panic();
         }
         let step = length / parts;
         let mut all = Vec::with_capacity(parts);
@@ -98,7 +98,7 @@ impl<T: Element> Tensor<T> {
         let length = self.shape[axis];
         if !places.is_sorted() || places.last().is_some_and(|&last| length < last) {
             let what = format!("axis {axis} of length {length} cannot be split at {places:?}");
-            Misuse::new(what, Location::caller()).hint("positions ascend from 0 to the length of the axis").panic();
+            Misuse::new(what, Site::here()).hint("positions ascend from 0 to the length of the axis").panic();
         }
         let mut begin = Size::from(0);
         let mut parts = Vec::with_capacity(places.len() + 1);
@@ -180,7 +180,7 @@ impl<T: Element> Tensor<T> {
         if self.shape[axis] != times.len() {
             let what =
                 format!("{} counts do not match axis {axis}, which has length {}", times.len(), self.shape[axis]);
-            Misuse::new(what, Location::caller()).hint("pass one count for each element along the axis").panic();
+            Misuse::new(what, Site::here()).hint("pass one count for each element along the axis").panic();
         }
         let positions: Vec<u32> = times
             .iter()
@@ -226,7 +226,7 @@ fn check_stacks(first: &[Size], other: &[Size]) {
         return;
     }
     let what = format!("tensors of shape {first:?} and {other:?} cannot be stacked");
-    Misuse::new(what, Location::caller()).hint("stacked tensors have one shape; `concat` joins along an axis").panic()
+    Misuse::new(what, Site::here()).hint("stacked tensors have one shape; `concat` joins along an axis").panic()
 }
 
 #[track_caller]
@@ -238,7 +238,7 @@ fn check_joins(first: &[Size], other: &[Size], axis: usize) {
         return;
     }
     let what = format!("tensors of shape {first:?} and {other:?} cannot be joined along axis {axis}");
-    Misuse::new(what, Location::caller()).hint("all axes but the one that is joined must have equal lengths").panic()
+    Misuse::new(what, Site::here()).hint("all axes but the one that is joined must have equal lengths").panic()
 }
 
 /// Each element is read from the part that contains it.

@@ -1,12 +1,11 @@
 //! Other shapes of the same elements: reshaping, permuting axes, repeating and reversing.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 
 use super::lengths::{Sizes, is};
 use super::view::View;
 use super::{Axes, Axis, Shape, Tensor};
+use crate::Site;
 use crate::{Element, Size};
 
 impl<T: Element> Tensor<T> {
@@ -57,7 +56,7 @@ impl<T: Element> Tensor<T> {
         let order = order.into().resolve(&self.shape);
         if order.len() != self.ndim() {
             let what = format!("{} axes cannot be the new order of the axes of shape {:?}", order.len(), &*self.shape);
-            Misuse::new(what, Location::caller()).hint("name every axis once").panic();
+            Misuse::new(what, Site::here()).hint("name every axis once").panic();
         }
         self.permuted(&order)
     }
@@ -117,7 +116,7 @@ impl<T: Element> Tensor<T> {
         let wrong = named.iter().find(|&&axis| !is(self.shape[axis], 1)).filter(|_| !is_all);
         if let Some(&axis) = wrong {
             let what = format!("axis {axis} of shape {:?} has length {}, not 1", &*self.shape, self.shape[axis]);
-            Misuse::new(what, Location::caller()).hint("only axes of length 1 can be squeezed").panic();
+            Misuse::new(what, Site::here()).hint("only axes of length 1 can be squeezed").panic();
         }
         let kept = (0..self.ndim()).filter(|axis| !is(self.shape[*axis], 1) || !named.contains(axis));
         let shape: Sizes = kept.map(|axis| self.shape[axis]).collect();

@@ -112,7 +112,7 @@ fn from_nested<T: Element>(values: &(impl Nested<T> + ?Sized)) -> Tensor<T> {
         let what = format!(
             "nested lists of different lengths are not a tensor: the first of each level have the shape {lengths:?}"
         );
-        jit_core::misuse::Misuse::new(what, std::panic::Location::caller())
+        jit_core::misuse::Misuse::new(what, crate::Site::here())
             .hint("all lists of one level must have the same length")
             .panic();
     }

@@ -1,7 +1,5 @@
 //! Products of matrices.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 use jit_core::native::{self, MatMul};
 
@@ -9,6 +7,7 @@ use super::broadcast::common_shape;
 use super::lengths::{Sizes, happens_to_be, is, is_empty, is_same_shape, number, product};
 use super::view::{Axes as ViewAxes, Stride, View, ViewAxis, strides};
 use super::{Axes, Tensor};
+use crate::Site;
 use crate::{Array, Number, Size, UInt, jit};
 
 /// Matrices with fewer rows or columns are multiplied by a traced loop …
@@ -124,7 +123,7 @@ impl<T: Number> Tensor<T> {
 #[cold]
 #[track_caller]
 fn inner_mismatch(a: &[Size], b: &[Size], hint: &str) -> ! {
-    Misuse::new(format!("tensors of shape {a:?} and {b:?} have no product"), Location::caller()).hint(hint).panic()
+    Misuse::new(format!("tensors of shape {a:?} and {b:?} have no product"), Site::here()).hint(hint).panic()
 }
 
 /// Products of `rows × inner` and `inner × columns` matrices.

@@ -29,12 +29,11 @@
 //! | sorting and medians along axes | `order` |
 //! | products of matrices, convolution | `matmul`, `convolve` |
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 use jit_core::traverse::HostValue;
 use smallvec::SmallVec;
 
+use crate::Site;
 use crate::{Array, Element, Size, Traverse, Visitor, VisitorMut};
 use lengths::{Lengths, Sizes, product};
 
@@ -275,7 +274,7 @@ fn filled<U: Element>(array: Array<U>, count: Size) -> Array<U> {
         return array.gather(&crate::UInt::zeros(count));
     }
     let what = format!("the function returned {} elements for a tensor of {count}", array.width());
-    Misuse::new(what, Location::caller())
+    Misuse::new(what, Site::here())
         .value("its result", array.var())
         .hint("`map` and `zip_with` are for functions that work element by element")
         .panic()

@@ -185,7 +185,7 @@ impl<T: Element> Tensor<T> {
         }
         let (own, other) = (&*self.shape, &*result.shape);
         let what = format!("a tensor of shape {own:?} cannot take a result of shape {other:?} in place");
-        jit_core::misuse::Misuse::new(what, std::panic::Location::caller())
+        jit_core::misuse::Misuse::new(what, crate::Site::here())
             .hint("an assigning operator broadcasts only its right side: write `a = a + b` to change the shape")
             .panic()
     }

@@ -1,11 +1,10 @@
 //! Sorting along an axis, and medians.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 
 use super::lengths::{is, is_empty, number, product};
 use super::{Axes, Axis, Tensor};
+use crate::Site;
 use crate::{Array, Element, Number, Sorting, UInt};
 
 impl<T: Element> Tensor<T> {
@@ -99,7 +98,7 @@ impl<T: Number> Tensor<T> {
         }
         if is(length, 0) {
             let what = format!("there is no median along axes {named:?} of shape {:?}", &*self.shape);
-            Misuse::new(what, Location::caller()).hint("an axis of length 0 has no element in the middle").panic();
+            Misuse::new(what, Site::here()).hint("an axis of length 0 has no element in the middle").panic();
         }
         let kept = (0..self.ndim()).filter(|axis| !named.contains(axis));
         let order: Vec<usize> = kept.chain(named.iter().copied()).collect();

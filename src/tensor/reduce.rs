@@ -181,9 +181,7 @@ impl<T: Number> Tensor<T> {
         let reduction = Reduction::new(&self.shape, &named);
         if is(reduction.length(), 0) && !is_empty(&shape) {
             let what = format!("there is no minimum or maximum along axes {named:?} of shape {:?}", &*self.shape);
-            Misuse::new(what, std::panic::Location::caller())
-                .hint("an axis of length 0 has no smallest element")
-                .panic();
+            Misuse::new(what, crate::Site::here()).hint("an axis of length 0 has no smallest element").panic();
         }
         if is_empty(&shape) {
             return Tensor::new(Array::zeros(0), &shape);

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::ops::RangeFull;
-use std::panic::Location;
 
 use jit_core::misuse::Misuse;
 use smallvec::{SmallVec, smallvec};
 
 use super::lengths::{Sizes, is_empty, product};
+use crate::Site;
 use crate::Size;
 
 /// Lengths of axes, as an argument: an array, slice, vector or tuple of `usize`, `i32` or [`Size`], or one number for a
@@ -161,7 +161,7 @@ impl Shape {
                 Length::Of(length) => lengths.push(length.settled()),
                 Length::Negative(length) => {
                     let what = format!("the shape {self} has an axis of length {length}");
-                    Misuse::new(what, Location::caller())
+                    Misuse::new(what, Site::here())
                         .hint(
                             "lengths are not negative; −1 represents the length that fits only where the number of \
                             elements is given",
@@ -210,7 +210,7 @@ impl Shape {
                 "the product of the lengths must be the number of elements",
             )
         };
-        describe(Misuse::new(what, Location::caller())).hint(hint).panic()
+        describe(Misuse::new(what, Site::here())).hint(hint).panic()
     }
 }
 
@@ -221,7 +221,7 @@ pub(super) fn element_count(lengths: &[Size]) -> Size {
     match count {
         _ if is_empty(lengths) => Size::from(0),
         Some(count) if u32::try_from(count).is_ok() => product(lengths),
-        _ => Misuse::new(format!("a tensor of shape {lengths:?} has too many elements"), Location::caller())
+        _ => Misuse::new(format!("a tensor of shape {lengths:?} has too many elements"), Site::here())
             .hint("tensors have fewer than 2^32 elements: split the work into parts")
             .panic(),
     }
@@ -336,7 +336,7 @@ impl Axes {
             let number = Axis(axis).resolve(shape);
             if axes.contains(&number) {
                 let what = format!("axis {axis} is named twice for a tensor of shape {shape:?}");
-                Misuse::new(what, Location::caller())
+                Misuse::new(what, Site::here())
                     .hint("name each axis once; a negative number counts from the last axis")
                     .panic();
             }
@@ -355,7 +355,7 @@ fn resolve(axis: isize, count: usize) -> Option<usize> {
 #[track_caller]
 fn no_such_axis(axis: isize, shape: &[Size]) -> ! {
     let what = format!("there is no axis {axis} in a tensor of shape {shape:?}");
-    Misuse::new(what, Location::caller())
+    Misuse::new(what, Site::here())
         .hint("axes are numbered from 0; negative numbers count from the last axis, −1")
         .panic()
 }

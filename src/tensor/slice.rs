@@ -4,8 +4,6 @@
 //! they come first. Numbers next to index arrays count as index arrays. These are NumPy's rules for "advanced
 //! indexing".
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 
 use super::broadcast::{TensorOperand, common_shape, fits, spread};
@@ -13,6 +11,7 @@ use super::index::{Index, Kind, Position, Positions, Steps};
 use super::lengths::{Sizes, are_always, is, number, product};
 use super::view::{Axes, Stride, View, ViewAxis, coordinates, strides};
 use super::{Tensor, filled};
+use crate::Site;
 use crate::{Array, Element, Mask, Size, UInt};
 
 /// The elements that a list of indices selects from a shape.
@@ -106,9 +105,7 @@ fn parts<'a>(shape: &[Size], indices: &'a [Index]) -> Vec<Part<'a>> {
             0 | 1 => format!("{used} indices are too many for a tensor of shape {shape:?}"),
             _ => format!("{ellipses} ellipses in one list of indices are ambiguous"),
         };
-        Misuse::new(what, Location::caller())
-            .hint("one index for each axis, and one `Ellipsis` for those left over")
-            .panic();
+        Misuse::new(what, Site::here()).hint("one index for each axis, and one `Ellipsis` for those left over").panic();
     }
     let whole = |axis: usize| Part::Range { axis, start: Size::from(0), step: 1, length: shape[axis] };
     let (mut parts, mut axis) = (Vec::with_capacity(shape.len()), 0);
@@ -167,9 +164,7 @@ fn checked(shape: &[Size], axis: usize, position: Position) -> Size {
     let what = format!(
         "index {position} is outside of axis {axis}, which has length {length}, of a tensor of shape {shape:?}"
     );
-    Misuse::new(what, Location::caller())
-        .hint("indices go from 0, or from −1 backwards, to the length of the axis")
-        .panic()
+    Misuse::new(what, Site::here()).hint("indices go from 0, or from −1 backwards, to the length of the axis").panic()
 }
 
 /// Numbers, ranges and new axes.
@@ -369,7 +364,7 @@ impl Pick {
 fn check_fits<T: Element>(value: &Tensor<T>, shape: &[Size]) {
     if !fits(&value.shape, shape) {
         let what = format!("a value of shape {:?} cannot be assigned to elements of shape {shape:?}", &*value.shape);
-        Misuse::new(what, Location::caller())
+        Misuse::new(what, Site::here())
             .value("the value", value.array.var())
             .hint("the value's axes, counted from the last, must have the length of those of the elements, or 1")
             .panic();

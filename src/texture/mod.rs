@@ -28,10 +28,9 @@
 //! The type of the positions determines the precision: texels are converted to it, and the result has it. Halves are
 //! interpolated in single precision.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 
+use crate::Site;
 use crate::tensor::{Shape, Tensor, TensorOperand};
 use crate::{Array, Element, FloatElement, Mask, Size, Traverse};
 
@@ -312,7 +311,7 @@ fn check_texels<const D: usize>(shape: &[Size]) {
         _ => return,
     };
     let what = format!("a tensor of shape {shape:?} is not a texture of {D} dimensions");
-    Misuse::new(what, Location::caller()).hint(hint).panic()
+    Misuse::new(what, Site::here()).hint(hint).panic()
 }
 
 #[track_caller]

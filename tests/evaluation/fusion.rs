@@ -115,7 +115,8 @@ program!(made_by_the_widths_of_two, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25) =>
     (Float::arange(x.width()) * 2.0, Float::arange(y.width()) + 1.0, x + 1.0)
 });
 
-program!(widths_that_meet_late, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25), z: |n| ramp(n, 4.0) => (Float, Float, Float), {
+program!(widths_that_meet_late, x: |n| ramp(n, 0.5), y: |n| ramp(n, 0.25), z: |n| ramp(n, 4.0)
+    => (Float, Float, Float), {
     let (a, b, c) = (x * 2.0, y * 3.0, z * 4.0);
     let sum = x + y;
     (a * sum, b, c)

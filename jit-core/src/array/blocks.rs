@@ -1,7 +1,6 @@
 //! Block reductions: every block of consecutive elements is reduced to one.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::ReduceOp;
 
 use super::reductions::check_op;
@@ -42,7 +41,7 @@ impl<T: Element> Array<T> {
         let elements = elements.into();
         check_op::<T>(op);
         if elements == 0 {
-            Misuse::new("blocks of a reduction have at least one element", Location::caller())
+            Misuse::new("blocks of a reduction have at least one element", Site::here())
                 .value("the array", &self.var)
                 .panic();
         }

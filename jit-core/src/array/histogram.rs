@@ -1,7 +1,6 @@
 //! Counting elements by value.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, Type};
 
 use super::{Array, FloatElement, Integer, Mask, Number, UInt};
@@ -94,7 +93,7 @@ impl<T: FloatElement> Array<T> {
         let [first, last] = [low, high].map(|end| super::read::as_f64(T::TYPE, end.to_bits()));
         if bins == 0 || !(first < last && (last - first).is_finite()) {
             let what = format!("a histogram cannot have {bins} bins over the interval from {low} to {high}");
-            Misuse::new(what, Location::caller())
+            Misuse::new(what, Site::here())
                 .hint("use at least one bin, and a lower bound below the upper bound")
                 .panic();
         }

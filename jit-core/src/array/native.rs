@@ -3,8 +3,7 @@
 //! [`matmul`] multiplies matrices and is the basis of tensor products. Prefix reductions, sorting and listing true
 //! lanes are methods of [`Array`].
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::launch::native::Call;
 
 use super::{Array, Element, Number};
@@ -56,7 +55,7 @@ pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, s
     let widths = [a, b].map(|factor| factor.width().value());
     let Some([a_len, b_len, len]) = product.lens().filter(|lens| lens[..2] == widths) else {
         let what = format!("arrays of {} and {} elements are not matrices for {product:?}", widths[0], widths[1]);
-        let misuse = Misuse::new(what, Location::caller()).value("the first factor", a.var());
+        let misuse = Misuse::new(what, Site::here()).value("the first factor", a.var());
         misuse.value("the second factor", b.var()).panic()
     };
     if a_len == 0 || b_len == 0 || len == 0 {

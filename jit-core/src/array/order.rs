@@ -3,8 +3,7 @@
 //! Sorting and medians stay lazy; their input is materialised in memory. The number of distinct elements is known only
 //! after counting them, so [`Array::unique`] evaluates.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::{CompareOp, Type};
 use jit_runtime::launch::native::{Call, Sort, Sorted};
 
@@ -288,7 +287,7 @@ impl<T: Number> Array<T> {
     #[track_caller]
     pub fn median(&self) -> Self {
         if self.width() == 0 {
-            Misuse::new("an array without elements has no median", Location::caller())
+            Misuse::new("an array without elements has no median", Site::here())
                 .value("the array", self.var())
                 .hint("check `len()` first")
                 .panic();
@@ -310,9 +309,7 @@ impl<T: Number> Array<T> {
 fn check<T: Element>(sorting: Sorting, array: &Array<T>) {
     native::refuse_inside_of_loops(array.var(), "sort");
     if sorting.block.is_some_and(|block| block == 0) {
-        Misuse::new("blocks of a sort have at least one element", Location::caller())
-            .value("the array", array.var())
-            .panic();
+        Misuse::new("blocks of a sort have at least one element", Site::here()).value("the array", array.var()).panic();
     }
 }
 

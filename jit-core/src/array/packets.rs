@@ -4,8 +4,7 @@
 //! same. One packet access needs the index once and takes one kernel, and the code generator combines the accesses into
 //! wide ones where it can.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
@@ -153,7 +152,7 @@ impl<T: Number> Array<T> {
 fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     if length == 0 || array.width() % length != 0 {
         let what = format!("{} elements are not a whole number of packets of {length}", array.width());
-        Misuse::new(what, Location::caller()).value("the array", array).hint("slice or pad the array").panic();
+        Misuse::new(what, Site::here()).value("the array", array).hint("slice or pad the array").panic();
     }
     if array.width() == 1 {
         return vec![index.clone()];

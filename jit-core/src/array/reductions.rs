@@ -3,8 +3,7 @@
 //! All results have width 1 and stay lazy; the input is computed in the kernel that reduces it. Halves are computed in
 //! single precision from the first product on, and rounded once at the end.
 
-use std::panic::Location;
-
+use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
 use super::{Array, Element, FloatElement, Mask, Number, Operand, UInt};
@@ -34,7 +33,7 @@ pub(super) fn check_op<T: Element>(op: ReduceOp) {
     if (is_bitwise && T::TYPE.is_float()) || (!is_bitwise && T::TYPE == Type::Bool) {
         let what = format!("elements of type {} cannot be combined by `{}`", T::TYPE, op.name());
         let hint = if is_bitwise { "`and` and `or` are for integers and masks" } else { "count a mask with `count`" };
-        Misuse::new(what, Location::caller()).hint(hint).panic();
+        Misuse::new(what, Site::here()).hint(hint).panic();
     }
 }
 
@@ -101,7 +100,7 @@ impl<T: Number> Array<T> {
     fn position_of(&self, op: ReduceOp) -> UInt {
         if self.width() == 0 {
             let what = format!("an array without elements has no {}imum", op.name());
-            Misuse::new(what, Location::caller()).value("the array", self.var()).hint("check `len()` first").panic();
+            Misuse::new(what, Site::here()).value("the array", self.var()).hint("check `len()` first").panic();
         }
         let extreme = self.reduce_all(op);
         let mut is_it = self.eq(&extreme);

@@ -5,12 +5,12 @@
 
 use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
-use std::panic::Location;
 
 use super::{Array, Element, Integer, Mask, UInt};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::record;
+use jit_runtime::Site;
 use jit_runtime::ir::Type;
 
 /// Returns a number of elements, below 2³², as a value of width 1.
@@ -92,7 +92,7 @@ impl<T: Element> Array<T> {
     pub fn slice_step(&self, range: impl RangeBounds<usize>, step: isize) -> Self {
         let (start, end) = self.positions(range);
         if step == 0 {
-            Misuse::new("the step of a slice cannot be 0", Location::caller()).value("the array", self.var()).panic();
+            Misuse::new("the step of a slice cannot be 0", Site::here()).value("the array", self.var()).panic();
         }
         let stride = step.unsigned_abs();
         let width = (end - start).div_ceil(stride);
@@ -126,7 +126,7 @@ impl<T: Element> Array<T> {
     fn check_range(&self, start: Size, end: Size) {
         if start > end || end > self.width() {
             let what = format!("the range {start}..{end} is out of range for an array of width {}", self.width());
-            Misuse::new(what, Location::caller())
+            Misuse::new(what, Site::here())
                 .value("the array", self.var())
                 .hint("a range starts at or before its end, and ends within the array")
                 .panic();
@@ -156,7 +156,7 @@ impl<T: Element> Array<T> {
     pub fn split(&self, parts: usize) -> Vec<Self> {
         if parts == 0 || self.width() % parts != 0 {
             let what = format!("an array of width {} cannot be split into {parts} equal parts", self.width());
-            Misuse::new(what, Location::caller())
+            Misuse::new(what, Site::here())
                 .value("the array", self.var())
                 .hint("`slice` and `split_at` return parts of any width")
                 .panic();

@@ -496,7 +496,7 @@ impl Plan {
             match input.form {
                 Form::Memory => {
                     buffers.extend(input.var.data());
-                    // Owned by the argument and by us; or by us alone, if a constant was written to memory for this call.
+                    // Owned by the argument and by us, or by us alone: a constant that was written to memory.
                     let is_sole = input.is_exclusive && input.var.count() <= 2;
                     donated.push(is_sole && self.may_donate[position]);
                 }

@@ -4,10 +4,9 @@
 //! and each node stores its expression. A decision by a width then becomes a guard of the recording. Elsewhere a width
 //! is just a number.
 
-use std::panic::Location;
-
 use super::{Size, table};
 use crate::misuse::Misuse;
+use jit_runtime::Site;
 use jit_runtime::recording::SizeId;
 
 /// The width of a node.
@@ -67,7 +66,7 @@ impl From<Extent> for Size {
 #[cold]
 #[track_caller]
 fn too_wide(size: Size) -> ! {
-    Misuse::new(format!("an array of {size} elements is too wide"), Location::caller())
+    Misuse::new(format!("an array of {size} elements is too wide"), Site::here())
         .hint("arrays have fewer than 2^32 elements: split the work into parts")
         .panic()
 }

@@ -15,8 +15,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::{Add, Div, Mul, Rem, Sub};
-use std::panic::Location;
 
+use jit_runtime::Site;
 use jit_runtime::recording::{Relation, SizeId, SizeOp};
 
 use crate::misuse::Misuse;
@@ -296,7 +296,7 @@ fn refuse(left: Size, operator: &str, right: Size) -> ! {
         "/" | "%" => "divides by zero",
         _ => "is larger than any size",
     };
-    Misuse::new(format!("the size {left} {operator} {right} {why}"), Location::caller())
+    Misuse::new(format!("the size {left} {operator} {right} {why}"), Site::here())
         .hint("sizes count elements: compare them first, or use `min` and `max` to stay in range")
         .panic()
 }

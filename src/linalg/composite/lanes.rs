@@ -1,10 +1,9 @@
 //! Operations across lanes: gathers, interleaved arrays, and reading back.
 
-use std::panic::Location;
-
 use jit_core::misuse::Misuse;
 
 use super::{Complex, Quaternion, Vec2, Vec3, Vec4, for_each_composite};
+use crate::Site;
 use crate::{Array, Element, Error, Integer, Mask, UInt, eval};
 
 macro_rules! lanes {
@@ -145,7 +144,7 @@ for_each_composite!(lanes);
 fn refuse_ragged<T: Element>(flat: &Array<T>, components: usize) -> ! {
     Misuse::new(
         format!("{} elements are not a whole number of vectors of {components} components", flat.len()),
-        Location::caller(),
+        Site::here(),
     )
     .value("the flat array", flat.var())
     .hint("slice or pad the array")
@@ -159,7 +158,7 @@ pub(super) fn refuse_uneven<T: Element>(components: &[(&'static str, &Array<T>)]
     let Some(first) = wide.next() else { return };
     let Some(other) = wide.find(|(_, array)| array.len() != first.1.len()) else { return };
     let [(a, b), (c, d)] = [first, other].map(|(name, array)| (name, array.len()));
-    Misuse::new(format!("component `{a}` has {b} elements and component `{c}` has {d}"), Location::caller())
+    Misuse::new(format!("component `{a}` has {b} elements and component `{c}` has {d}"), Site::here())
         .value("one component", first.1.var())
         .value("the other component", other.1.var())
         .hint("components must have the same width, or width 1")

@@ -147,13 +147,17 @@ fn machine(request: &Request) -> String {
         .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
         .map_or("unknown", |(_, name)| name);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let devices: Vec<String> = jit::devices().iter().map(|device| format!("{device:?}")).collect();
+    let devices = jit::devices();
+    let processor = devices.iter().find(|info| info.device == jit::Device::Cpu);
+    let code = processor.map_or_else(String::new, |info| {
+        let llvm = info.name.split(", ").find(|part| part.starts_with("LLVM")).unwrap_or("no LLVM");
+        format!("vectors of {} floats, {llvm}", info.vector_lanes)
+    });
     let peers: Vec<&str> = request.peers.iter().map(|peer| peer.name.as_str()).collect();
     let beside = if peers.is_empty() { "nothing else".into() } else { peers.join(", ") };
     format!(
-        "{cores} cores of {model}; {}. Compared with: {beside}. Medians over {} rounds, in which the systems alternate \
-         row by row.",
-        devices.first().map_or("", String::as_str),
+        "{cores} cores of {model}: {code}. Compared with: {beside}. Medians over the rounds, in which the systems \
+         alternate row by row; rounds: {}.",
         request.rounds
     )
 }
@@ -165,13 +169,17 @@ fn part(request: &Request, rows: &[&Row], table: &Table, letter: char) -> String
         let _ = write!(text, " {0} | {0} / {OURS} |", peer.name);
     }
     let _ = write!(text, "\n|---|---|---|---|---|{}", "---|---|".repeat(request.peers.len()));
+    let mut last = "";
     for key in table.keys.iter().filter(|key| key.workload.starts_with(letter)) {
         let Some(value) = table.median(key, 0) else { continue };
-        let what = rows.iter().find(|row| row.name == key.workload).map_or("", |row| row.what);
-        let metric = if key.metric == "time" { String::new() } else { format!(": {}", key.metric) };
+        // What a row is stands in its first line only.
+        let what = rows.iter().find(|row| row.name == key.workload && row.name != last).map_or("", |row| row.what);
+        last = &key.workload;
+        let metric = if key.metric == "time" { "" } else { &key.metric };
+        let colon = if what.is_empty() || metric.is_empty() { "" } else { ": " };
         let _ = write!(
             text,
-            "\n| {} | {what}{metric} | {} | {} | {} |",
+            "\n| {} | {what}{colon}{metric} | {} | {} | {} |",
             key.workload,
             key.unit,
             short(value),

@@ -44,7 +44,7 @@ impl<T: Element> Tensor<T> {
     /// As [`Array::to_vec`](crate::Array::to_vec).
     #[track_caller]
     pub fn to_ndarray(&self) -> crate::Result<ArrayD<T>> {
-        let site = Site::here();
+        let site = crate::Site::here();
         let elements = self.to_vec()?;
         ArrayD::from_shape_vec(IxDyn(self.shape()), elements).map_err(|error| {
             Error::new(

@@ -59,15 +59,20 @@ fn on_each_device(test: impl Fn()) {
     }
 }
 
-/// The kernels that a part of the program launches: their number, and their numbers of lanes.
-fn launches(body: impl FnOnce()) -> Vec<usize> {
+/// The kernels that a part of the program launches.
+fn kernels(body: impl FnOnce()) -> Vec<jit::KernelRecord> {
     jit::sync().expect("launches succeed");
     jit::set_kernel_history(true);
     let _ = jit::kernel_history();
     body();
     jit::sync().expect("launches succeed");
     jit::set_kernel_history(false);
-    jit::kernel_history().iter().map(|record| record.width).collect()
+    jit::kernel_history()
+}
+
+/// The numbers of lanes of these kernels.
+fn launches(body: impl FnOnce()) -> Vec<usize> {
+    kernels(body).iter().map(|record| record.width).collect()
 }
 
 /// An evaluated array.

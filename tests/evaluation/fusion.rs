@@ -4,15 +4,9 @@ use jit::prelude::*;
 
 use super::{on_each_device, resident};
 
-/// The kernels that a part of the program launches: the width of each, and the operations of all.
+/// The widths of the kernels that a part of the program launches, and the operations of all of them.
 fn kernels(body: impl FnOnce()) -> (Vec<usize>, usize) {
-    jit::sync().expect("launches succeed");
-    jit::set_kernel_history(true);
-    let _ = jit::kernel_history();
-    body();
-    jit::sync().expect("launches succeed");
-    jit::set_kernel_history(false);
-    let records = jit::kernel_history();
+    let records = super::kernels(body);
     let mut widths: Vec<usize> = records.iter().map(|record| record.width).collect();
     widths.sort_unstable();
     (widths, records.iter().map(|record| record.ops).sum())

@@ -174,7 +174,8 @@ impl Layout {
                 && !has_own_width(second)
                 && recordings.iter().all(|entry| entry.widths[a] == entry.widths[b])
         };
-        (0..self.inputs.len()).map(|one| (0..one).find(|&other| is_same(one, other)).unwrap_or(one) as u32).collect()
+        let first = |one: usize| (0..one).find(|&other| is_same(one, other)).unwrap_or(one) as u32;
+        (0..self.inputs.len()).map(first).collect()
     }
 
     /// Returns the position of an array that was visited before.

@@ -75,6 +75,12 @@ fn launches(body: impl FnOnce()) -> Vec<usize> {
     kernels(body).iter().map(|record| record.width).collect()
 }
 
+/// Whether calls of frozen functions launch their recordings and nothing else: not with `JIT_FREEZE=off`, nor if
+/// `JIT_FREEZE_VERIFY` also runs bodies.
+fn replays_alone() -> bool {
+    ["JIT_FREEZE", "JIT_FREEZE_VERIFY"].iter().all(|name| std::env::var_os(name).is_none())
+}
+
 /// An evaluated array.
 fn resident(values: &[f32]) -> Float {
     let x = Float::from(values);

@@ -175,6 +175,9 @@ fn a_replay_that_never_ends_is_cancelled_and_the_recording_serves_again() {
 
 #[test]
 fn state_that_was_being_overwritten_has_no_contents() {
+    if !crate::replays_alone() {
+        return;
+    }
     on_each_device(|| {
         let (ones, twos) = (numbers(&[1; 5000]), numbers(&[2; 5000]));
         let mut state = numbers(&[5; 5000]);

@@ -6,9 +6,6 @@ mod basics;
 mod blocks;
 mod calls;
 mod closures;
-mod tiles;
-// The interpreter allocates memory for the values of its lanes.
-#[cfg(feature = "llvm")]
 mod cost;
 mod defects;
 mod evaluated;
@@ -44,6 +41,7 @@ mod tensors_fuzz;
 mod tested_devices;
 mod texture;
 mod threads;
+mod tiles;
 mod verify;
 
 use std::fmt::Debug;

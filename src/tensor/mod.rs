@@ -42,6 +42,7 @@ mod compare;
 mod convolve;
 mod edges;
 mod fold;
+mod fold_rows;
 mod functions;
 mod index;
 mod join;

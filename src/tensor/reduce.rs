@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use jit_core::misuse::Misuse;
 
 use super::fold::Reduction;
+use super::fold_rows::fold_rows;
 use super::lengths::{Sizes, is, is_empty, number, product};
 use super::{Axes, Tensor};
 use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, Size, UInt};
@@ -42,8 +43,7 @@ impl<T: Element> Tensor<T> {
         } else {
             let (block, rest) = self.trailing(&named);
             let array = in_blocks(&self.array, operation.op, block);
-            let reduction = Reduction::new(&rest, &named);
-            if is(reduction.length(), 1) { array } else { folded(&array, reduction, operation.pair) }
+            folded(array, rest, &named, operation.pair)
         };
         Tensor::new(array, &shape)
     }
@@ -80,15 +80,22 @@ fn in_blocks<T: Element>(array: &Array<T>, op: ReduceOp, block: Size) -> Array<T
     }
 }
 
-/// Folds until each result is one element.
+/// Combines the elements along some axes: neighbouring ones together, the last ones first.
 #[track_caller]
-fn folded<T: Element>(source: &Array<T>, reduction: Reduction, pair: fn(&Array<T>, &Array<T>) -> Array<T>) -> Array<T> {
-    let (mut source, mut rest) = (source.clone(), Some(reduction));
-    while let Some(reduction) = rest {
-        let (step, next) = reduction.step();
-        (source, rest) = (step.fold(&source, pair), next);
+fn folded<T: Element>(
+    mut array: Array<T>,
+    mut shape: Sizes,
+    axes: &[usize],
+    pair: fn(&Array<T>, &Array<T>) -> Array<T>,
+) -> Array<T> {
+    let is_folded = |shape: &Sizes, axis: usize| axes.contains(&axis) && !is(shape[axis], 1);
+    while let Some(last) = (0..shape.len()).rfind(|&axis| is_folded(&shape, axis)) {
+        let first = (0..last).rfind(|&axis| !axes.contains(&axis) && !is(shape[axis], 1)).map_or(0, |axis| axis + 1);
+        let lengths = [&shape[..first], &shape[first..=last], &shape[last + 1..]].map(product);
+        array = fold_rows(&array, lengths, pair);
+        shape[first..=last].fill(Size::from(1));
     }
-    source
+    array
 }
 
 /// Sums and products of halves are computed in single precision.

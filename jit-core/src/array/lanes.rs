@@ -1,8 +1,10 @@
 //! Values that depend on other lanes: gathers and reductions.
 
 use jit_runtime::ir::ReduceOp;
+use smallvec::SmallVec;
 
-use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Size};
+use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Size, UInt};
+use crate::graph::node::Var;
 use crate::trace::{gather, record, reduce};
 
 impl<T: Element> Array<T> {
@@ -40,6 +42,18 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn gather_repeated<I: Integer>(&self, elements: Size, index: &Array<I>, mask: Option<&Mask>) -> Self {
         Array::from_var(gather::gather_repeated(&self.var, elements, index.var(), mask.map(Array::var)))
+    }
+
+    /// Like [`Array::gather`], or [`Array::gather_masked`], at indices that are in range, and of which no two are equal,
+    /// in all lanes and iterations of the loop around it: an expression is then never recomputed, however much it
+    /// costs. `known` are expressions of the lane number of this array, each with its value at the index.
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    pub fn gather_once(&self, index: &UInt, mask: Option<&Mask>, known: &[(UInt, UInt)]) -> Self {
+        let known: SmallVec<[(Var, Var); 8]> =
+            known.iter().map(|(of, value)| (of.var().clone(), value.var().clone())).collect();
+        Array::from_var(gather::gather_once(&self.var, index.var(), mask.map(Array::var), &known))
     }
 
     #[track_caller]

@@ -1,0 +1,193 @@
+//! Reductions along an axis whose elements are rows in memory: of `outer × length × inner` elements, those that differ
+//! only in the middle coordinate are combined.
+//!
+//! A lane folds elements of one column in a loop, so neighbouring lanes read neighbouring elements. If there are few
+//! columns or long ones, each is first divided into parts, which are folded in the same way: a part takes rows that are
+//! close together, so that each core reads memory from one end to the other. Columns of few neighbours take every 16th
+//! or 64th row of a region, so that the lanes of a vector still read neighbours.
+//!
+//! The order depends on the shape alone, so results are the same on every device. The sum of `n` numbers is a tree
+//! whose error grows with its depth, not with `n`.
+
+use super::lengths::{is, number};
+use crate::{Array, Element, Size, UInt, jit};
+
+/// The most elements that one lane folds if more lanes could share them.
+const LONGEST: usize = 64;
+/// This many results keep all cores busy without being divided, …
+const MANY: usize = 4096;
+/// … unless one has more elements than this, so that its sum would lose accuracy.
+const TOO_LONG: usize = 1024;
+/// The most parts of a result, about.
+const MOST_PARTS: usize = 4096;
+
+/// The lengths of the axes before, of, and after the reduction.
+pub(super) type Lengths = [Size; 3];
+
+/// Combines the elements along the middle axis.
+#[track_caller]
+pub(super) fn fold_rows<T: Element>(
+    source: &Array<T>,
+    [outer, mut length, inner]: Lengths,
+    combine: fn(&Array<T>, &Array<T>) -> Array<T>,
+) -> Array<T> {
+    let mut source = source.clone();
+    while !is(length, 1) {
+        let step = Step::new([outer, length, inner]);
+        source = super::filled(fold(&source, &step, combine), step.lanes());
+        length = step.parts();
+    }
+    source
+}
+
+/// One fold: the lanes, and the elements of each.
+struct Step {
+    lengths: Lengths,
+    /// The number of regions that a column is divided into.
+    regions: Size,
+    /// The distance of the rows that a lane folds; so many lanes share a region of a column.
+    stride: usize,
+}
+
+impl Step {
+    #[track_caller]
+    fn new(lengths: Lengths) -> Step {
+        let [outer, length, inner] = lengths;
+        if length <= LONGEST || (outer * inner >= MANY && length <= TOO_LONG) {
+            return Step { lengths, regions: Size::from(1), stride: 1 };
+        }
+        let parts = length.div_ceil(LONGEST).max(16).min(MOST_PARTS);
+        let stride = match () {
+            () if inner < 4 => 64,
+            () => 16,
+        };
+        Step { lengths, regions: parts.div_ceil(stride), stride }
+    }
+
+    #[track_caller]
+    fn parts(&self) -> Size {
+        self.regions * self.stride
+    }
+
+    /// Returns the number of elements that each lane folds; some fold one more.
+    #[track_caller]
+    fn rows(&self) -> Size {
+        self.lengths[1] / self.parts()
+    }
+
+    /// Returns the number of elements that these rows leave over.
+    #[track_caller]
+    fn rest(&self) -> Size {
+        let [_, length, _] = self.lengths;
+        if is(self.parts(), 1) { Size::from(0) } else { length - self.parts() * self.rows() }
+    }
+
+    #[track_caller]
+    fn lanes(&self) -> Size {
+        self.lengths[0] * self.parts() * self.lengths[2]
+    }
+}
+
+/// What each lane folds: the coordinates of its elements.
+struct Lane<'a> {
+    step: &'a Step,
+    outer: UInt,
+    part: UInt,
+    column: UInt,
+    /// The first row.
+    row: UInt,
+    /// The position of the first element.
+    first: UInt,
+}
+
+impl<'a> Lane<'a> {
+    #[track_caller]
+    fn new(step: &'a Step) -> Self {
+        let [outer_length, length, inner] = step.lengths;
+        let (lane, column_of_parts) = (UInt::arange(step.lanes()), step.parts() * inner);
+        let (outer, within) = match is(outer_length, 1) {
+            true => (UInt::from(0), lane.clone()),
+            false => (&lane / number(column_of_parts), &lane % number(column_of_parts)),
+        };
+        let (part, column) = (&within / number(inner), &lane % number(inner));
+        let outer_first = match is(outer_length, 1) {
+            true => UInt::from(0),
+            false => &outer * number(length * inner),
+        };
+        let region_rows = step.rows() * step.stride;
+        // The lanes of a region begin at neighbouring elements.
+        let (row, place) = match is(step.parts(), 1) {
+            true => (UInt::from(0), within),
+            false => {
+                let lanes = inner * step.stride;
+                let (region, neighbour) = (&within / number(lanes), &within % number(lanes));
+                let first = &region * number(region_rows);
+                let row = if step.stride == 1 { first } else { first + &part % number(Size::from(step.stride)) };
+                (row, region * number(region_rows * inner) + neighbour)
+            }
+        };
+        Lane { step, outer, part, column, row, first: outer_first + place }
+    }
+
+    /// Reads the element `count` steps after the first one.
+    #[track_caller]
+    fn read<T: Element>(&self, source: &Array<T>, count: &UInt) -> Array<T> {
+        let stride = Size::from(self.step.stride);
+        let row = &self.row + count * number(stride);
+        let index = &self.first + count * number(stride * self.step.lengths[2]);
+        source.gather_once(&index, None, &self.known(source.width(), &row, &index))
+    }
+
+    /// Combines the rows after those of all regions into the first lanes' results.
+    #[track_caller]
+    fn add_rest<T: Element>(
+        &self,
+        source: &Array<T>,
+        result: Array<T>,
+        combine: fn(&Array<T>, &Array<T>) -> Array<T>,
+    ) -> Array<T> {
+        let [_, length, inner] = self.step.lengths;
+        let row = &self.part + number(self.step.parts() * self.step.rows());
+        let is_there = row.lt(number(length));
+        let index = (&self.outer * number(length) + &row) * number(inner) + &self.column;
+        let value = source.gather_once(&index, Some(&is_there), &self.known(source.width(), &row, &index));
+        is_there.select(combine(&result, &value), result)
+    }
+
+    /// Returns the coordinates of an element as expressions of its position compute them, each with its value. They
+    /// replace the divisions in expressions that repeat their operands along an axis.
+    #[track_caller]
+    fn known(&self, width: Size, row: &UInt, index: &UInt) -> Vec<(UInt, UInt)> {
+        let [outer, length, inner] = self.step.lengths;
+        let position = UInt::arange(width);
+        let (above, column) = (&position / number(inner), &position % number(inner));
+        if is(outer, 1) {
+            return vec![(above, row.clone()), (column, self.column.clone())];
+        }
+        let matrix = number(length * inner);
+        vec![
+            (&above % number(length), row.clone()),
+            (above, &self.outer * number(length) + row),
+            (column, self.column.clone()),
+            (&position / &matrix, self.outer.clone()),
+            (position % matrix, index - &self.outer * number(length * inner)),
+        ]
+    }
+}
+
+#[jit]
+fn fold<T: Element>(
+    source: &Array<T>,
+    step: &Step,
+    combine: fn(&Array<T>, &Array<T>) -> Array<T>,
+) -> Array<T> {
+    let lane = Lane::new(step);
+    let rows = number(step.rows());
+    let mut result = lane.read(source, &UInt::from(0));
+    let mut count = UInt::from(1);
+    while count < rows {
+        result = combine(&result, &lane.read(source, &count));
+        count += 1;
+    }
+    if is(step.rest(), 0) { result } else { lane.add_rest(source, result, combine) }
+}

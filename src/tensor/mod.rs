@@ -42,7 +42,6 @@ mod compare;
 mod convolve;
 mod edges;
 mod fold;
-mod fold_rows;
 mod functions;
 mod index;
 mod join;

@@ -8,11 +8,11 @@ use std::ops::RangeInclusive;
 
 use jit_core::misuse::Misuse;
 
-use super::fold::Reduction;
-use super::fold_rows::fold_rows;
+use super::fold::fold_rows;
 use super::lengths::{Sizes, is, is_empty, number, product};
+use super::view::{coordinates, number_of};
 use super::{Axes, Tensor};
-use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, Size, UInt};
+use crate::{Array, Element, FloatElement, Logic, Number, ReduceOp, Size, UInt};
 
 /// Sums of more neighbours than this are computed from sums of …
 const LONG_SUM: usize = 2048;
@@ -116,6 +116,14 @@ fn multiplying<T: Number>() -> Operation<T> {
     Operation { op: ReduceOp::Mul, pair: |a, b| a * b }
 }
 
+fn minimum<T: Number>() -> Operation<T> {
+    Operation { op: ReduceOp::Min, pair: |a, b| a.min(b) }
+}
+
+fn maximum<T: Number>() -> Operation<T> {
+    Operation { op: ReduceOp::Max, pair: |a, b| a.max(b) }
+}
+
 impl<T: Number> Tensor<T> {
     /// Returns the sum along axes; 0 for no elements. Integers wrap. Halves are summed in single precision.
     ///
@@ -147,7 +155,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_min(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { op: ReduceOp::Min, pair: |a, b| a.min(b) })
+        self.reduced(axes.into(), &minimum())
     }
 
     /// Returns the largest element along axes; NaN if any is NaN. For no elements: minus infinity, or the smallest
@@ -155,7 +163,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_max(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { op: ReduceOp::Max, pair: |a, b| a.max(b) })
+        self.reduced(axes.into(), &maximum())
     }
 
     /// Returns the position of the smallest element along an axis, the first one of several; NaN beats any number.
@@ -166,7 +174,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn argmin(&self, axes: impl Into<Axes>) -> Tensor<u32> {
-        self.found(axes.into(), ReduceOp::Min, |a, b| a.lt(b) | (a.ne(a) & b.eq(b)))
+        self.found(axes.into(), &minimum())
     }
 
     /// Returns the position of the largest element along an axis, the first one of several; NaN beats any number. For
@@ -178,41 +186,40 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn argmax(&self, axes: impl Into<Axes>) -> Tensor<u32> {
-        self.found(axes.into(), ReduceOp::Max, |a, b| a.gt(b) | (a.ne(a) & b.eq(b)))
+        self.found(axes.into(), &maximum())
     }
 
+    /// Returns the position of the best element along axes: the first element that is equal to it, or NaN like it.
     #[track_caller]
-    fn found(&self, axes: Axes, op: ReduceOp, is_better: fn(&Array<T>, &Array<T>) -> Mask) -> Tensor<u32> {
+    fn found(&self, axes: Axes, operation: &Operation<T>) -> Tensor<u32> {
         let named = axes.resolve(&self.shape);
-        let shape = self.reduced_shape(&named, axes.keeps);
-        let reduction = Reduction::new(&self.shape, &named);
-        if is(reduction.length(), 0) && !is_empty(&shape) {
+        let (shape, length) = (self.reduced_shape(&named, axes.keeps), self.count_along(&axes));
+        if is(length, 0) && !is_empty(&shape) {
             let what = format!("there is no minimum or maximum along axes {named:?} of shape {:?}", &*self.shape);
             Misuse::new(what, crate::Site::here()).hint("an axis of length 0 has no smallest element").panic();
         }
         if is_empty(&shape) {
             return Tensor::new(Array::zeros(0), &shape);
         }
-        if self.trailing(&named).0.is_always(reduction.length()) {
-            return Tensor::new(self.found_in_blocks(op, reduction.length()), &shape);
-        }
-        let (mut source, mut numbers, mut rest) = (self.array.clone(), None::<UInt>, Some(reduction));
-        while let Some(reduction) = rest {
-            let (step, next) = reduction.step();
-            let (best, number) = step.find(&source, numbers.as_ref(), is_better);
-            (source, numbers, rest) = (best, Some(number), next);
-        }
-        Tensor::new(numbers.unwrap_or_else(|| UInt::from(0)), &shape)
+        let best = self.reduced(super::keep_dims(axes.clone()), operation).spread_to(&self.shape);
+        let is_best = self.array.eq(best.array) | self.array.ne(&self.array);
+        let position = self.with_array(is_best.select(self.positions_along(&named), u32::MAX));
+        position.reduced(axes, &minimum())
     }
 
-    /// Returns the position of the best element of each block of neighbours: the first element that is equal to it, or
-    /// NaN like it.
+    /// Returns the position of each element among those that differ from it only along some axes, in row-major order.
     #[track_caller]
-    fn found_in_blocks(&self, op: ReduceOp, block: Size) -> UInt {
-        let best = self.array.block_reduce(op, block);
+    fn positions_along(&self, axes: &[usize]) -> UInt {
         let lane = UInt::arange(self.width());
-        let is_best = self.array.eq(best.gather(&(&lane / number(block)))) | self.array.ne(&self.array);
-        is_best.select(lane % number(block), u32::MAX).block_reduce(ReduceOp::Min, block)
+        let (block, rest) = self.trailing(axes);
+        if product(&rest).is_always(product(&self.reduced_shape(axes, false))) {
+            return lane % number(block);
+        }
+        let all = coordinates(&self.shape, &lane);
+        let along = |axis: &usize| axes.contains(axis);
+        let lengths: Sizes = (0..self.ndim()).filter(along).map(|axis| self.shape[axis]).collect();
+        let places: Vec<UInt> = (0..self.ndim()).filter(along).map(|axis| all[axis].clone()).collect();
+        number_of(&lengths, &places)
     }
 }
 

@@ -249,9 +249,8 @@ impl Codegen<'_> {
         self.emit.sub(moved, self.emit.i64(self.step()))
     }
 
-    /// Whether the indices of a packet differ from the expected pattern, and the first one. Of a sum of such indices and
-    /// a shared value, the former are compared, which takes place once for all sums, and outside of loops that they come
-    /// from outside of.
+    /// Whether the indices of a packet differ from the expected pattern, and the first one. Of a sum of such indices
+    /// and a shared value, the former are compared: once for all sums, and outside of loops in which they do not change.
     fn compared(&mut self, hint: Hint, index: Value, packet: usize) -> (Raw, Raw) {
         if let Some((indices, distance)) = self.analysis.moved[index.index()] {
             let (differs, first) = self.compared(hint, indices, packet);
@@ -285,14 +284,7 @@ impl Codegen<'_> {
     }
 
     /// Gathers a packet, after comparing its indices with the expected pattern.
-    fn gather_checked(
-        &mut self,
-        hint: Hint,
-        buffer: ParamId,
-        index: Value,
-        packet: usize,
-        lanes: Option<Raw>,
-    ) -> Raw {
+    fn gather_checked(&mut self, hint: Hint, buffer: ParamId, index: Value, packet: usize, lanes: Option<Raw>) -> Raw {
         let (index_type, indices) = (self.ty(index), self.vectors(index)[packet]);
         let (differs, first) = match lanes {
             None => self.compared(hint, index, packet),

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Bench {
     /// Whether to take one sample per row: results are checked, times mean nothing.
     pub(crate) smoke: bool,
+    /// By how much the general programs were faster than plain Rust, of those that ran.
+    pub(crate) ratios: RefCell<Vec<f64>>,
 }
 
 /// The result of the samples of a measurement.
@@ -123,6 +125,34 @@ impl Bench {
             }
         }
         Ok(Timing::of(clean, all))
+    }
+
+    /// Measures several ways to compute the same by turns, so that other load on the machine affects all alike. Each
+    /// is warmed up for [`WARM_UP`] first.
+    pub(crate) fn by_turns(&self, ways: &[&dyn Fn() -> Result<(), RowError>]) -> Result<Vec<Timing>, RowError> {
+        for way in ways.iter().filter(|_| !self.smoke) {
+            let begin = Instant::now();
+            while begin.elapsed() < WARM_UP {
+                way()?;
+            }
+        }
+        let mut samples = vec![(Vec::new(), Vec::new()); ways.len()];
+        let begin = Instant::now();
+        loop {
+            for (way, (clean, all)) in ways.iter().zip(&mut samples) {
+                let (seconds, is_clean) = sample(&mut || way())?;
+                all.push(seconds);
+                if is_clean {
+                    clean.push(seconds);
+                }
+            }
+            let clean = samples.iter().map(|(clean, _)| clean.len()).min().unwrap_or(0);
+            let all = samples.first().map_or(0, |(_, all)| all.len());
+            if self.smoke || enough(begin.elapsed() / ways.len() as u32, all, clean) {
+                break;
+            }
+        }
+        Ok(samples.into_iter().map(|(clean, all)| Timing::of(clean, all)).collect())
     }
 
     /// As [`Bench::median_after`], with nothing to prepare.

@@ -72,6 +72,8 @@ const MAX_TIME: Duration = Duration::from_secs(3);
 /// Runs before the first sample continue for this long. By then, hot kernels have the better code that programs with
 /// this many runs have.
 const WARM_UP: Duration = Duration::from_millis(200);
+/// As the budget, for all that is measured by turns; at most twice as long if other programs disturb them.
+const TURNS: Duration = Duration::from_secs(2);
 const MAX_SAMPLES: usize = 60;
 const MIN_CLEAN_SAMPLES: usize = 7;
 
@@ -146,9 +148,9 @@ impl Bench {
                     clean.push(seconds);
                 }
             }
-            let clean = samples.iter().map(|(clean, _)| clean.len()).min().unwrap_or(0);
-            let all = samples.first().map_or(0, |(_, all)| all.len());
-            if self.smoke || enough(begin.elapsed() / ways.len() as u32, all, clean) {
+            let fewest = samples.iter().map(|(clean, _)| clean.len()).min().unwrap_or(0);
+            let is_enough = begin.elapsed() > TURNS && (fewest >= MIN_CLEAN_SAMPLES || begin.elapsed() > 2 * TURNS);
+            if self.smoke || is_enough {
                 break;
             }
         }

@@ -1,5 +1,7 @@
 //! Cellular automata.
 
+#![allow(clippy::needless_range_loop, reason = "neighbours are read by their columns")]
+
 use std::mem::swap;
 
 use jit::prelude::*;
@@ -30,20 +32,22 @@ fn frozen_generation(cells: &UInt8, width: u32, height: u32) -> UInt8 {
     generation(cells, width, height)
 }
 
+#[inline(always)]
+fn cell([above, here, below]: [&[u8]; 3], left: usize, x: usize, right: usize) -> u8 {
+    let beside = above[left] + above[right] + here[left] + here[right] + below[left] + below[right];
+    let neighbours = beside + above[x] + below[x];
+    u8::from((neighbours == 3) | ((neighbours == 2) & (here[x] == 1)))
+}
+
 /// Computes a row of cells from those above, here and below.
 fn generation_row(next: &mut [u8], rows: [&[u8]; 3]) {
     let last = next.len() - 1;
-    let [above, here, below] = rows.map(|row| &row[..=last]);
-    let cell = |left: usize, x: usize, right: usize| {
-        let beside = above[left] + above[right] + here[left] + here[right] + below[left] + below[right];
-        let neighbours = beside + above[x] + below[x];
-        u8::from((neighbours == 3) | ((neighbours == 2) & (here[x] == 1)))
-    };
-    next[0] = cell(last, 0, 1);
+    let rows = rows.map(|row| &row[..=last]);
+    next[0] = cell(rows, last, 0, 1);
     for x in 1..last {
-        next[x] = cell(x - 1, x, x + 1);
+        next[x] = cell(rows, x - 1, x, x + 1);
     }
-    next[last] = cell(last - 1, last, 0);
+    next[last] = cell(rows, last - 1, last, 0);
 }
 
 fn plain_generation(threads: Threads, cells: &[u8], next: &mut [u8], width: usize) {

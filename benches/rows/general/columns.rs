@@ -66,11 +66,13 @@ fn plain_wide(threads: Threads, table: &[f32], columns: usize) -> (Vec<f32>, Vec
     (means, variances)
 }
 
+type Statistics = (Vec<f32>, Vec<f32>);
+
 fn of_columns(
     bench: &Bench,
     workload: &'static str,
     shape: [usize; 2],
-    plain: fn(Threads, &[f32]) -> (Vec<f32>, Vec<f32>),
+    plain: fn(Threads, &[f32]) -> Statistics,
 ) -> Result<(), RowError> {
     let table: Vec<f32> = u01s(shape[0] * shape[1], 1, |u| u);
     let tensor = Tensor::from_array(resident(table.clone())?, shape);

@@ -1,6 +1,8 @@
 //! Simulations on grids, with four kinds of borders: clamped, periodic by a remainder, reflecting by `if`, and periodic
 //! by rolling tensors.
 
+#![allow(clippy::needless_range_loop, reason = "neighbours are read by their columns")]
+
 use std::mem::swap;
 
 use jit::prelude::*;
@@ -172,22 +174,26 @@ fn frozen_reacted(now: &Substances, width: i32, height: i32) -> Substances {
     reacted(now, width, height)
 }
 
+#[inline(always)]
+fn react(u: Cross, v: Cross) -> (f32, f32) {
+    let spread = |[here, left, right, above, below]: Cross| left + right + above + below - 4.0 * here;
+    let reaction = u[0] * v[0] * v[0];
+    (u[0] + 0.16 * spread(u) - reaction + 0.035 * (1.0 - u[0]), v[0] + 0.08 * spread(v) + reaction - 0.1 * v[0])
+}
+
 /// Computes a row of both substances from the rows above, here and below.
 fn reacted_row(next_u: &mut [f32], next_v: &mut [f32], u: [&[f32]; 3], v: [&[f32]; 3]) {
     let last = next_u.len() - 1;
     let next_v = &mut next_v[..=last];
-    let ([u_above, u, u_below], [v_above, v, v_below]) = (u.map(|row| &row[..=last]), v.map(|row| &row[..=last]));
-    let point = |left: usize, x: usize, right: usize| {
-        let around_u = u[left] + u[right] + u_above[x] + u_below[x] - 4.0 * u[x];
-        let around_v = v[left] + v[right] + v_above[x] + v_below[x] - 4.0 * v[x];
-        let reaction = u[x] * v[x] * v[x];
-        (u[x] + 0.16 * around_u - reaction + 0.035 * (1.0 - u[x]), v[x] + 0.08 * around_v + reaction - 0.1 * v[x])
+    let (u, v) = (u.map(|row| &row[..=last]), v.map(|row| &row[..=last]));
+    let cross = |[above, here, below]: [&[f32]; 3], l: usize, x: usize, r: usize| {
+        [here[x], here[l], here[r], above[x], below[x]]
     };
-    (next_u[0], next_v[0]) = point(1, 0, 1);
+    (next_u[0], next_v[0]) = react(cross(u, 1, 0, 1), cross(v, 1, 0, 1));
     for x in 1..last {
-        (next_u[x], next_v[x]) = point(x - 1, x, x + 1);
+        (next_u[x], next_v[x]) = react(cross(u, x - 1, x, x + 1), cross(v, x - 1, x, x + 1));
     }
-    (next_u[last], next_v[last]) = point(last - 1, last, last - 1);
+    (next_u[last], next_v[last]) = react(cross(u, last - 1, last, last - 1), cross(v, last - 1, last, last - 1));
 }
 
 fn plain_reacted(threads: Threads, [u, v]: [&[f32]; 2], next: [&mut [f32]; 2], width: usize) {
@@ -258,26 +264,30 @@ fn frozen_flowed(water: &Water) -> Water {
     flowed(water)
 }
 
-/// Computes a row of water from the rows above, here and below, of depth and both flows each.
+/// Depth and both flows of a cell.
+type Cell = [f32; 3];
+
+#[inline(always)]
+fn flow(west: Cell, east: Cell, north: Cell, south: Cell) -> Cell {
+    let along_x = |[h, u, v]: Cell| [u, u * u / h + h * h * 0.5, u * v / h];
+    let along_y = |[h, u, v]: Cell| [v, u * v / h, v * v / h + h * h * 0.5];
+    let (fw, fe, fn_, fs) = (along_x(west), along_x(east), along_y(north), along_y(south));
+    std::array::from_fn(|k| 0.25 * (west[k] + east[k] + north[k] + south[k]) - 0.1 * (fe[k] - fw[k] + fs[k] - fn_[k]))
+}
+
+/// Computes a row of water from the rows above, here and below.
 fn flowed_row(depth: &mut [f32], across: &mut [f32], down: &mut [f32], rows: [[&[f32]; 3]; 3]) {
     let last = depth.len() - 1;
     let (across, down) = (&mut across[..=last], &mut down[..=last]);
-    let [[h_above, u_above, v_above], [h, u, v], [h_below, u_below, v_below]] =
-        rows.map(|row| row.map(|a| &a[..=last]));
-    let along_x = |[h, u, v]: [f32; 3]| [u, u * u / h + h * h * 0.5, u * v / h];
-    let along_y = |[h, u, v]: [f32; 3]| [v, u * v / h, v * v / h + h * h * 0.5];
-    let point = |left: usize, x: usize, right: usize| {
-        let (w, e) = ([h[left], u[left], v[left]], [h[right], u[right], v[right]]);
-        let (n, s) = ([h_above[x], u_above[x], v_above[x]], [h_below[x], u_below[x], v_below[x]]);
-        let (fw, fe, fn_, fs) = (along_x(w), along_x(e), along_y(n), along_y(s));
-        let next = |k: usize| 0.25 * (w[k] + e[k] + n[k] + s[k]) - 0.1 * (fe[k] - fw[k] + fs[k] - fn_[k]);
-        (next(0), next(1), next(2))
-    };
-    (depth[0], across[0], down[0]) = point(last, 0, 1);
-    for x in 1..last {
-        (depth[x], across[x], down[x]) = point(x - 1, x, x + 1);
+    let [above, here, below] = rows.map(|row| row.map(|a| &a[..=last]));
+    let cell = |row: [&[f32]; 3], x: usize| [row[0][x], row[1][x], row[2][x]];
+    let ends = [(last, 0, 1), (last - 1, last, 0)];
+    for (left, x, right) in ends {
+        [depth[x], across[x], down[x]] = flow(cell(here, left), cell(here, right), cell(above, x), cell(below, x));
     }
-    (depth[last], across[last], down[last]) = point(last - 1, last, 0);
+    for x in 1..last {
+        [depth[x], across[x], down[x]] = flow(cell(here, x - 1), cell(here, x + 1), cell(above, x), cell(below, x));
+    }
 }
 
 fn plain_flowed(threads: Threads, now: &[Vec<f32>; 3], next: &mut [Vec<f32>; 3], side: usize) {
@@ -301,7 +311,7 @@ pub(crate) fn shallow_water(bench: &Bench) -> Result<(), RowError> {
             now = step(&now);
             let _ = jit::eval(&now);
         }
-        (now.depth, (now.across, now.down))
+        (now.depth.into_array(), (now.across.into_array(), now.down.into_array()))
     };
     let rust = |threads| {
         let (mut now, mut next) = (start.clone(), start.clone());
@@ -312,6 +322,6 @@ pub(crate) fn shallow_water(bench: &Bench) -> Result<(), RowError> {
         let [depth, across, down] = now;
         (depth, (across, down))
     };
-    let frozen: &dyn Fn() -> (Tensor<f32>, (Tensor<f32>, Tensor<f32>)) = &|| steps(frozen_flowed);
+    let frozen: &dyn Fn() -> (Float, (Float, Float)) = &|| steps(frozen_flowed);
     Program { workload: "G04", tolerance: 1e-4, jit: &|| steps(flowed), frozen: Some(frozen), rust: &rust }.run(bench)
 }

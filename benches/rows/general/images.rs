@@ -1,5 +1,7 @@
 //! Filters of pictures.
 
+#![allow(clippy::needless_range_loop, reason = "neighbours are read by their columns")]
+
 use jit::prelude::*;
 
 use super::{Program, Threads};

@@ -113,6 +113,8 @@ fn frozen_descended(weights: &Tensor<f32>, x: &Tensor<f32>, wanted: &Tensor<f32>
     descended(weights, x, wanted, rate)
 }
 
+type Step = fn(&Tensor<f32>, &Tensor<f32>, &Tensor<f32>, f32) -> Tensor<f32>;
+
 /// The number of features.
 const FEATURES: usize = 32;
 
@@ -151,7 +153,7 @@ pub(crate) fn logistic_regression(bench: &Bench) -> Result<(), RowError> {
         x.chunks(FEATURES).map(|row| f32::from(row[..FEATURES / 2].iter().sum::<f32>() > 0.0)).collect();
     let matrix = Tensor::from_array(resident(x.clone())?, [N, FEATURES]);
     let classes = Tensor::from_array(resident(wanted.clone())?, [N]);
-    let descend = |step: fn(&Tensor<f32>, &Tensor<f32>, &Tensor<f32>, f32) -> Tensor<f32>| {
+    let descend = |step: Step| {
         let mut weights = Tensor::zeros([FEATURES]);
         for _ in 0..STEPS {
             weights = step(&weights, &matrix, &classes, RATE);

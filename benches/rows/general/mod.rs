@@ -141,8 +141,8 @@ pub(crate) fn print_mean(bench: &Bench) {
     }
 }
 
-/// Makes the allocator of C keep freed memory, as this library does. Otherwise each large `Vec` of plain Rust would come
-/// from the system again, page by page.
+/// Makes the allocator of C keep freed memory, as this library does. Otherwise each large `Vec` of plain Rust would
+/// come from the system again, page by page.
 fn reuse_memory() {
     // SAFETY: sets two parameters of the allocator, which both functions and values are for.
     unsafe {

@@ -39,7 +39,7 @@ fn rendered(width: u32, height: u32) -> Float {
             let y = distance(&(point + Vec3::new(0.0, e, 0.0))) - near;
             let z = distance(&(point + Vec3::new(0.0, 0.0, e))) - near;
             let normal = Vec3::new(x, y, z).normalize();
-            light = normal.dot(&Vec3::new(0.5, 0.7, -0.5)).max(0.0) + 0.1;
+            light = normal.dot(Vec3::new(0.5, 0.7, -0.5)).max(0.0) + 0.1;
             break;
         }
         travelled += near;

@@ -10,15 +10,10 @@ use crate::measure::{Bench, RowError};
 use crate::throughput::resident;
 
 /// The best value for each capacity with one item more.
-#[jit]
+#[freeze]
 fn with_item(best: &UInt, weight: u32, value: u32) -> UInt {
     let capacity = UInt::arange(best.width());
     if capacity >= weight { best.max(best[capacity - weight] + value) } else { best.clone() }
-}
-
-#[freeze]
-fn frozen_with_item(best: &UInt, weight: u32, value: u32) -> UInt {
-    with_item(best, weight, value)
 }
 
 fn plain_with_item(threads: Threads, best: &[u32], next: &mut [u32], weight: usize, value: u32) {
@@ -36,10 +31,11 @@ pub(crate) fn knapsack(bench: &Bench) -> Result<(), RowError> {
     const CAPACITIES: usize = 1_000_001;
     let items: Vec<(u32, u32)> = (0..80).map(|i| (1 + hash32(i) % 20_000, 1 + hash32(!i) % 1000)).collect();
     let start = resident(vec![0; CAPACITIES])?;
-    let fill = |step: fn(&UInt, u32, u32) -> UInt| {
+    let fill = |is_frozen: bool| {
+        with_item::set_enabled(is_frozen);
         let mut best = start.clone();
         for &(weight, value) in &items {
-            best = step(&best, weight, value);
+            best = with_item(&best, weight, value);
             let _ = jit::eval(&best);
         }
         best
@@ -52,8 +48,8 @@ pub(crate) fn knapsack(bench: &Bench) -> Result<(), RowError> {
         }
         best
     };
-    let frozen: &dyn Fn() -> UInt = &|| fill(frozen_with_item);
-    Program { workload: "G22", tolerance: 0.0, jit: &|| fill(with_item), frozen: Some(frozen), rust: &rust }.run(bench)
+    let frozen: &dyn Fn() -> UInt = &|| fill(true);
+    Program { workload: "G22", tolerance: 0.0, jit: &|| fill(false), frozen: Some(frozen), rust: &rust }.run(bench)
 }
 
 /// Two antidiagonals of the table of an edit distance, and the number of the next one.

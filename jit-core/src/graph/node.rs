@@ -15,7 +15,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use jit_runtime::Site;
 use jit_runtime::ir::Type;
@@ -53,6 +53,8 @@ pub(crate) mod flag {
 struct Head {
     op: Op,
     ty: Type,
+    /// How often the expression was recorded again for a gather from it, up to 255 times.
+    copies: AtomicU8,
     lanes: u32,
     region: AtomicU32,
     cost: u16,
@@ -109,6 +111,7 @@ impl Node {
             head: UnsafeCell::new(Head {
                 op: Op::Placeholder,
                 ty: Type::Bool,
+                copies: AtomicU8::new(0),
                 lanes: 0,
                 region: AtomicU32::new(RegionId::NONE.get()),
                 cost: 0,
@@ -316,6 +319,7 @@ impl Var {
         let head = Head {
             op: draft.op,
             ty: draft.ty,
+            copies: AtomicU8::new(0),
             lanes: draft.width.lanes,
             region: AtomicU32::new(draft.region.get()),
             cost,
@@ -447,6 +451,17 @@ impl Var {
     #[inline]
     pub(crate) fn cost(&self) -> u32 {
         u32::from(self.node().head().cost)
+    }
+
+    /// Returns how often the expression was recorded again.
+    pub(crate) fn copies(&self) -> u32 {
+        self.node().head().copies.load(Ordering::Relaxed).into()
+    }
+
+    /// Counts that the expression is recorded again.
+    pub(crate) fn add_copy(&self) {
+        let copies = &self.node().head().copies;
+        copies.store(copies.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
     }
 
     #[inline]

@@ -27,6 +27,16 @@ use crate::size::Size;
 const MAX_NODES: usize = 200;
 /// The highest cost that is repeated in each iteration of a loop to save a read from memory.
 const MAX_LOOP_COST: u32 = 12;
+/// The highest cost of all copies of an expression but the first one: the time that writing it to memory and reading it
+/// take …
+const MAX_COPIED_COST: u32 = 32;
+/// … for many lanes. Another kernel costs as much as so many operations.
+const LAUNCH_COST: u32 = 40_000;
+/// An expression that reads memory so often is not copied even once: it computes a value from its neighbours, and what
+/// gathers from it probably does the same.
+const MANY_READS: usize = 5;
+/// Arrays of fewer lanes are computed as fast as a kernel is launched.
+const FEW_LANES: usize = 512;
 
 /// Returns the elements of a source at an index where a mask holds and the index is in range, zero elsewhere.
 #[track_caller]
@@ -68,7 +78,7 @@ pub(crate) fn gather_once(source: &Var, index: &Var, mask: Option<&Var>, known: 
     }
     check_source(source);
     let at = Position::new(source, index, mask);
-    match at.substitute_known(source, known) {
+    match at.substitute_known(source, known, usize::MAX) {
         Some(value) => masked(&value, mask, record::common_width([Some(index), mask, None]).into()),
         None => gather(source, index, mask),
     }
@@ -158,19 +168,27 @@ impl Position {
     #[track_caller]
     fn substitute(&self, source: &Var) -> Option<Var> {
         let is_repeated = region::innermost_loop() != RegionId::NONE;
-        if is_repeated && source.cost() > MAX_LOOP_COST { None } else { self.substitute_known(source, &[]) }
+        let is_cheap = !is_repeated || source.cost() <= MAX_LOOP_COST;
+        let copied = source.cost().saturating_mul(source.copies());
+        if !is_cheap || copied > MAX_COPIED_COST + LAUNCH_COST / (source.lanes() as u32).max(1) {
+            return None;
+        }
+        let max_reads = if source.lanes() < FEW_LANES { usize::MAX } else { MANY_READS - 1 };
+        let value = self.substitute_known(source, &[], max_reads)?;
+        source.add_copy();
+        Some(value)
     }
 
     /// Returns the source's expression at the index, if there is one. The values at the index of some expressions of
     /// the lane number are known.
     #[track_caller]
-    fn substitute_known(&self, source: &Var, known: &[(Var, Var)]) -> Option<Var> {
-        if source.is_evaluated() || source.flags() & flag::CONTROL != 0 {
+    fn substitute_known(&self, source: &Var, known: &[(Var, Var)], max_reads: usize) -> Option<Var> {
+        if source.is_evaluated() {
             return None;
         }
         let done = known.iter().map(|(of, value)| (of.address(), value.clone())).collect();
         let edges = edges::read();
-        let value = Substitution { at: self, done }.run(source);
+        let value = Substitution { at: self, done, reads_left: max_reads }.run(source);
         drop(edges);
         value
     }
@@ -180,6 +198,8 @@ impl Position {
 struct Substitution<'a> {
     at: &'a Position,
     done: FxHashMap<NonNull<Node>, Var>,
+    /// How often it may still read memory.
+    reads_left: usize,
 }
 
 impl Substitution<'_> {
@@ -220,7 +240,7 @@ impl Substitution<'_> {
 
     /// Returns the node at the other lane, from operands at the other lane.
     #[track_caller]
-    fn rebuild(&self, var: &Var) -> Option<Var> {
+    fn rebuild(&mut self, var: &Var) -> Option<Var> {
         if var.width() == 1 && !matches!(var.op(), Op::LaneIndex) {
             return Some(var.clone());
         }
@@ -230,8 +250,8 @@ impl Substitution<'_> {
         if is_leaf(var) {
             return match var.op() {
                 Op::LaneIndex => Some(record::cast(Type::U32, &self.at.index)),
-                _ if var.has_data() => Some(self.at.read(var)),
-                Op::Placeholder | Op::LibraryResult => Some(self.at.read(var)),
+                _ if var.has_data() => self.read(var, self.at),
+                Op::Placeholder | Op::LibraryResult => self.read(var, self.at),
                 _ => None,
             };
         }
@@ -252,13 +272,19 @@ impl Substitution<'_> {
 
     /// Records a gather at an index that was itself computed for the other lane.
     #[track_caller]
-    fn nested_gather(&self, var: &Var, index: Var, mask: Option<Var>) -> Option<Var> {
+    fn nested_gather(&mut self, var: &Var, index: Var, mask: Option<Var>) -> Option<Var> {
         let source = var.operand(0)?;
         let mask = match (mask, &self.at.mask) {
             (Some(mask), Some(outer)) => Some(record::and(outer, &mask)),
             (mask, outer) => mask.or_else(|| outer.clone()),
         };
-        Some(Position { index, mask, pinned: self.at.pinned }.read(&source))
+        self.read(&source, &Position { index, mask, pinned: self.at.pinned })
+    }
+
+    #[track_caller]
+    fn read(&mut self, source: &Var, at: &Position) -> Option<Var> {
+        self.reads_left = self.reads_left.checked_sub(1)?;
+        Some(at.read(source))
     }
 }
 

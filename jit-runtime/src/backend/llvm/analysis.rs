@@ -10,6 +10,7 @@
 use super::hints::{self, Hint};
 use super::ranges::Ranges;
 use super::rows::Rows;
+use super::within_rows;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
 /// The relation between the lanes of a packet, for one value.
@@ -73,23 +74,16 @@ pub(super) struct Analysis {
 impl Analysis {
     /// Analyses a kernel whose packets have `step` lanes and begin at multiples of it.
     pub(super) fn new(kernel: &Kernel, step: usize) -> Analysis {
-        let mut solver = Solver {
-            kernel,
-            step: step as u64,
-            shapes: vec![Shape::Uniform; kernel.types.len()],
-            constants: constants(kernel),
-        };
-        solver.region(TOP);
-        let hoisted = solver.hoisted();
-        let (used, hints, moved) = (used(kernel), Vec::new(), Vec::new());
-        let (rows, ranges) = (Rows::default(), Ranges::default());
-        let Solver { shapes, constants, .. } = solver;
-        let mut analysis = Analysis { used, hoisted, hints, moved, rows, ranges, shapes, constants };
-        analysis.hints = hints::hints(kernel, &analysis);
-        analysis.moved = hints::moved(kernel, &analysis);
-        analysis.rows = Rows::of(kernel, &analysis);
+        let mut analysis = Solver::new(kernel, step, None).solved();
         analysis.ranges = Ranges::of(kernel, &analysis);
         analysis
+    }
+
+    /// Analyses groups of lanes that are within a row. Returns also the values whose shape depends on that.
+    pub(super) fn within_rows(kernel: &Kernel, step: usize) -> (Analysis, Vec<Value>) {
+        let mut solver = Solver::new(kernel, step, Some(Vec::new()));
+        let analysis = solver.solved();
+        (analysis, solver.assumed.unwrap_or_default())
     }
 
     /// The shape of a value.
@@ -145,9 +139,31 @@ struct Solver<'k> {
     step: u64,
     shapes: Vec<Shape>,
     constants: Vec<Option<u64>>,
+    /// The values of the top region whose shape is that of lanes within a row; none if nothing is assumed.
+    assumed: Option<Vec<Value>>,
 }
 
-impl Solver<'_> {
+impl<'k> Solver<'k> {
+    fn new(kernel: &'k Kernel, step: usize, assumed: Option<Vec<Value>>) -> Self {
+        let shapes = vec![Shape::Uniform; kernel.types.len()];
+        Solver { kernel, step: step as u64, shapes, constants: constants(kernel), assumed }
+    }
+
+    /// Everything but the ranges.
+    fn solved(&mut self) -> Analysis {
+        let kernel = self.kernel;
+        self.region(TOP);
+        let hoisted = self.hoisted();
+        let (used, hints, moved) = (used(kernel), Vec::new(), Vec::new());
+        let (rows, ranges) = (Rows::default(), Ranges::default());
+        let (shapes, constants) = (self.shapes.clone(), self.constants.clone());
+        let mut analysis = Analysis { used, hoisted, hints, moved, rows, ranges, shapes, constants };
+        analysis.hints = hints::hints(kernel, &analysis);
+        analysis.moved = hints::moved(kernel, &analysis);
+        analysis.rows = Rows::of(kernel, &analysis);
+        analysis
+    }
+
     fn shape(&self, value: Value) -> Shape {
         self.shapes[value.index()]
     }
@@ -164,10 +180,29 @@ impl Solver<'_> {
                 Op::Atomic { .. } | Op::CompareExchange { .. } | Op::LocalRead { .. } => {
                     inst.values().for_each(|value| self.shapes[value.index()] = Shape::Varying)
                 }
-                op if inst.results == 1 => self.shapes[inst.first.index()] = self.operation(op),
+                op if inst.results == 1 => {
+                    let shape = match self.operation(op) {
+                        Shape::Varying if region == TOP => self.assume(inst.first, op),
+                        shape => shape,
+                    };
+                    self.shapes[inst.first.index()] = shape;
+                }
                 _ => {}
             }
         }
+    }
+
+    /// The shape of a result whose lanes are related if they are within a row, see [`within_rows`].
+    fn assume(&mut self, result: Value, op: &Op) -> Shape {
+        let shape = |value: Value| self.shapes[value.index()];
+        let (kernel, step) = (self.kernel, self.step);
+        let (Some(assumed), Some(found)) =
+            (&mut self.assumed, within_rows::shape(kernel, op, &shape, &self.constants, step))
+        else {
+            return Shape::Varying;
+        };
+        assumed.push(result);
+        found
     }
 
     fn loop_(&mut self, inst: &Inst, inits: &[Value], condition: RegionId, body: RegionId) {

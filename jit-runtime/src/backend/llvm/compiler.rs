@@ -26,6 +26,7 @@ use super::analysis::{Analysis, Shape};
 use super::codegen::{Job, generate};
 use super::interleave;
 use super::usage;
+use super::within_rows::WithinRows;
 use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
 use crate::error::{Error, ErrorKind};
@@ -97,6 +98,7 @@ fn with_module<T>(
     let is_large = kernel.op_count() > LARGEST_OPTIMISED;
     let packets = if is_large { 1 } else { interleave::choose(kernel, target, options) };
     let analysis = Analysis::new(kernel, packets * target.lanes);
+    let rows = WithinRows::of(kernel, &analysis, packets * target.lanes);
     // Code that verifies its accesses is rarely run.
     let optimise = !target.verifies_accesses && is_optimised_as(kernel, options, &analysis);
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
@@ -111,7 +113,8 @@ fn with_module<T>(
         let module = context.create_module("kernel");
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
-        let job = Job { kernel, analysis: &analysis, target, options, packets, optimised: optimise };
+        let rows = rows.as_ref();
+        let job = Job { kernel, analysis: &analysis, rows, target, options, packets, optimised: optimise };
         generate(&context, &module, &job);
         if cfg!(debug_assertions) {
             module.verify().map_err(|error| failed(&format!("{error}\n{}", module.print_to_string())))?;

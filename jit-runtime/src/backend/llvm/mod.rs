@@ -37,6 +37,7 @@ mod scratch;
 mod symbols;
 mod usage;
 mod violation;
+mod within_rows;
 
 #[cfg(test)]
 pub(crate) mod tests;

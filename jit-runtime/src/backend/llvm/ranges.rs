@@ -37,7 +37,7 @@ pub(super) enum Proof {
 }
 
 /// Accesses that are in range if all proofs hold.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Ranges {
     pub(super) proofs: Vec<(ParamId, Proof)>,
     /// By region: a fact about a value in the body of a loop need not hold in its condition.

@@ -119,7 +119,7 @@ impl Codegen<'_> {
     }
 
     /// Computes everything else, for the group that begins at a lane.
-    fn body(&mut self, group_start: Raw, mask: Option<Packets>) {
+    pub(super) fn body(&mut self, group_start: Raw, mask: Option<Packets>) {
         self.slots.iter_mut().filter(|slot| !slot.in_prologue).for_each(|slot| *slot = Slot::default());
         self.group_start = Some(group_start);
         self.is_edge = self.frame == Frame::TwoBodies && mask.is_some();
@@ -156,7 +156,10 @@ impl Codegen<'_> {
         self.emit.position_at_end(full);
         let full_lane = self.group_phi(lane, dispatch);
         let full_reductions = self.accumulator_phis(dispatch);
-        self.body(full_lane, None);
+        match self.rows {
+            Some(rows) => self.body_of_rows(full_lane, rows),
+            None => self.body(full_lane, None),
+        }
         let next = self.emit.add(full_lane, step);
         let again = self.emit.icmp(LLVMIntULE, self.emit.add(next, step), full_end);
         self.poll_for_groups();

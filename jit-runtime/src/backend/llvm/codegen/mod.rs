@@ -24,6 +24,7 @@ mod reduce;
 mod rows;
 mod switch;
 mod verify;
+mod within_rows;
 mod words;
 
 pub(super) use local::local_bytes;
@@ -42,6 +43,7 @@ use super::emit::{Block, Conversion, Emitter, Raw};
 use super::hints::Hint;
 use super::polls::Polls;
 use super::rows::Role;
+use super::within_rows::WithinRows;
 use crate::backend::loader::{ENTRY, RECORD_BYTES, VERIFIED};
 use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Scatters};
@@ -73,6 +75,8 @@ struct Codegen<'a> {
     emit: Emitter,
     kernel: &'a Kernel,
     analysis: &'a Analysis,
+    /// The facts about groups within a row, if they have code of their own.
+    rows: Option<&'a WithinRows>,
     target: &'a Target,
     options: CodeOptions,
     /// For each parameter, whether plain operations combine into it.
@@ -126,6 +130,8 @@ pub(super) struct Job<'a> {
     pub(super) kernel: &'a Kernel,
     /// The facts about its values.
     pub(super) analysis: &'a Analysis,
+    /// The facts about groups of lanes within a row, if they are others.
+    pub(super) rows: Option<&'a WithinRows>,
     /// For which processor.
     pub(super) target: &'a Target,
     /// The options, which are not part of the kernel.
@@ -138,7 +144,7 @@ pub(super) struct Job<'a> {
 
 /// Adds the function of a kernel to a module.
 pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job: &Job<'_>) {
-    let Job { kernel, analysis, target, options, packets, optimised } = *job;
+    let Job { kernel, analysis, rows, target, options, packets, optimised } = *job;
     let frame = Frame::of(kernel, analysis, target, packets);
     let (word, pointer) = (context.i64_type(), context.ptr_type(inkwell::AddressSpace::default()));
     let signature =
@@ -160,6 +166,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         emit: Emitter::new(context.raw(), module.as_mut_ptr(), function.as_value_ref()),
         kernel,
         analysis,
+        rows,
         target,
         options,
         private: private_buffers(kernel, options),

@@ -12,6 +12,7 @@ mod polls;
 mod random;
 mod size;
 mod violation;
+mod within_rows;
 
 use super::*;
 use crate::ir::passes;

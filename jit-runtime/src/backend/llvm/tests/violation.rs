@@ -23,7 +23,11 @@ fn trusting(kernel: &Kernel, target: &Target) -> LlvmExecutable {
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let options = CodeOptions::default();
-    generate(&context, &module, &Job { kernel, analysis: &analysis, target, options, packets, optimised: false });
+    generate(
+        &context,
+        &module,
+        &Job { kernel, analysis: &analysis, rows: None, target, options, packets, optimised: false },
+    );
     module.verify().unwrap();
     let object = machine.write_to_memory_buffer(&module, FileType::Object).unwrap();
     LlvmExecutable::from_object(object.as_slice().into()).unwrap()

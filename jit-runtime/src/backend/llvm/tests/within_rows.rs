@@ -1,0 +1,135 @@
+//! Groups of lanes within a row: programs that compute rows, columns and neighbours from the lane's number, at lengths
+//! and limits near the number of lanes in a group, where a wrong condition would show.
+
+use super::*;
+use crate::backend::llvm::analysis::Analysis;
+use crate::backend::llvm::within_rows::WithinRows;
+use crate::ir::random::Rng;
+use crate::ir::{Access, BinaryOp, Builder, CompareOp, Type, Value};
+
+const WIDTH: usize = 700;
+/// Lengths of rows, and limits.
+const NUMBERS: [u64; 17] = [0, 1, 7, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 100, 128, 129, 500];
+const COMPARISONS: [CompareOp; 6] =
+    [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
+
+/// A program that is being written.
+struct Grid {
+    rng: Rng,
+    builder: Builder,
+    ty: Type,
+    inputs: Vec<Input>,
+}
+
+impl Grid {
+    /// A number that is part of the code or passed to it: small, negative, or near the ends of the type.
+    fn number(&mut self) -> Value {
+        let small = self.rng.choose(&NUMBERS);
+        let bits = match self.rng.below(8) {
+            0 => small.wrapping_neg(),
+            1 => (self.ty.bit_mask() >> u32::from(self.ty.is_signed_integer())).wrapping_sub(small),
+            _ => small,
+        } & self.ty.bit_mask();
+        if self.rng.one_in(2) {
+            return self.builder.constant(self.ty, bits);
+        }
+        self.inputs.push(Input::Scalar(bits));
+        let param = self.builder.scalar_param(self.ty);
+        self.builder.scalar(param)
+    }
+
+    /// The lane's number, moved and transformed a few times.
+    fn coordinate(&mut self, steps: usize) -> Value {
+        let lane = self.builder.lane_index();
+        let mut value = self.builder.cast(self.ty, lane);
+        for _ in 0..steps {
+            value = self.transformed(value);
+        }
+        value
+    }
+
+    fn transformed(&mut self, value: Value) -> Value {
+        use BinaryOp::{Add, And, Div, Max, Min, Mul, Rem, Shr, Sub};
+        match self.rng.below(12) {
+            0 => {
+                let (mask, distance) = (self.rng.below(9), self.rng.below(9) as u64);
+                let (op, bits) = self.rng.choose(&[(And, (1_u64 << mask) - 1), (Shr, distance)]);
+                let number = self.builder.constant(self.ty, bits);
+                self.builder.binary(op, value, number)
+            }
+            1 | 2 => {
+                let (limit, other) = (self.number(), self.number());
+                let op = self.rng.choose(&COMPARISONS);
+                let mask = if self.rng.one_in(2) {
+                    self.builder.compare(op, value, limit)
+                } else {
+                    self.builder.compare(op, limit, value)
+                };
+                let moved = self.builder.binary(Add, value, other);
+                if self.rng.one_in(2) {
+                    self.builder.select(mask, moved, value)
+                } else {
+                    self.builder.select(mask, value, other)
+                }
+            }
+            3 => {
+                let number = self.number();
+                self.builder.binary(self.rng.choose(&[Min, Max]), number, value)
+            }
+            _ => {
+                let number = self.number();
+                let op = self.rng.choose(&[Add, Add, Sub, Rem, Rem, Div, Min, Max, Mul]);
+                self.builder.binary(op, value, number)
+            }
+        }
+    }
+}
+
+fn grid(seed: u64) -> Case {
+    let mut rng = Rng::new(seed);
+    let ty = rng.choose(&[Type::U32, Type::I32]);
+    let mut grid = Grid { rng, builder: Builder::new(), ty, inputs: Vec::new() };
+    let buffers = [(Type::F32, Access::Read), (Type::F32, Access::Write), (ty, Access::Write)];
+    let [table, elements, indices] = buffers.map(|(ty, access)| grid.builder.buffer(ty, access));
+    for (size, count) in [(4, 90 + grid.rng.below(700)), (4, WIDTH), (4, WIDTH)] {
+        let bytes = (0..count * size).map(|_| grid.rng.bits() as u8 & 0x3f).collect();
+        grid.inputs.push(Input::Buffer(bytes));
+    }
+    let steps = 1 + grid.rng.below(3);
+    let column = grid.coordinate(steps);
+    let steps = grid.rng.below(3);
+    let (row, length) = (grid.coordinate(steps), grid.number());
+    let row = grid.builder.binary(BinaryOp::Div, row, length);
+    let row = grid.builder.binary(BinaryOp::Mul, row, length);
+    let index = if grid.rng.one_in(3) { column } else { grid.builder.binary(BinaryOp::Add, row, column) };
+    let wide = if grid.rng.one_in(4) { grid.builder.cast(Type::I64, index) } else { index };
+    let element = grid.builder.gather(table, wide, None);
+    grid.builder.store(elements, element);
+    grid.builder.store(indices, index);
+    Case { seed, kernel: grid.builder.finish(), width: WIDTH, inputs: grid.inputs }
+}
+
+fn check_grids(seeds: Range<u64>) {
+    let (targets, mut with_rows) = (variants(), 0);
+    for seed in seeds.clone() {
+        let case = grid(seed);
+        let Some(target) = targets.get(seed as usize % targets.len().max(1)) else { return };
+        let options = CodeOptions::default();
+        check(&case, target, options).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", case.kernel));
+        let analysis = Analysis::new(&case.kernel, target.lanes);
+        with_rows += u64::from(WithinRows::of(&case.kernel, &analysis, target.lanes).is_some());
+    }
+    let all = seeds.end - seeds.start;
+    assert!(2 * with_rows > all, "only {with_rows} of {all} programs have code for rows");
+}
+
+#[test]
+fn programs_on_grids_compute_the_same_within_rows_and_across() {
+    check_grids(0..1500);
+}
+
+#[test]
+#[ignore = "takes minutes; `.ci/nightly` runs it"]
+fn many_programs_on_grids_compute_the_same_within_rows_and_across() {
+    check_grids(10_000..60_000);
+}

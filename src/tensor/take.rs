@@ -5,7 +5,7 @@ use super::{Axis, Tensor};
 use crate::tensor::lengths::{Sizes, is, number};
 use crate::tensor::shape::element_count;
 use crate::tensor::view::{coordinates, number_of};
-use crate::{Array, Element, FloatElement, UInt};
+use crate::{Array, Element, FloatElement, Number, UInt};
 
 impl<T: Element> Tensor<T> {
     /// Returns the elements at some positions along an axis. The axes of the index replace that axis. Negative
@@ -32,6 +32,44 @@ impl<T: Element> Tensor<T> {
         let mut indices: Vec<Index> = (0..axis).map(|_| (..).into_index()).collect();
         indices.push(index.into_index());
         self.slice(indices)
+    }
+}
+
+impl<T: Number> Tensor<T> {
+    /// Adds parts of another tensor to the parts at some positions along an axis: `self[…, index[i], …] +=
+    /// values[…, i, …]`. A position may occur several times; positions beyond the end are left out. The values have the
+    /// shape of this tensor, but as many parts along the axis as there are positions, or one that broadcasts to that.
+    /// Sums of floats are those of [`Array::scatter_add`].
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let mut rows = Tensor::from([[0.0f32, 0.0], [10.0, 10.0]]);
+    /// let values = Tensor::from([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+    /// rows.scatter_add(0, &UInt::from([1, 0, 1]), &values);
+    /// assert_eq!(rows.to_vec()?, [3.0, 4.0, 16.0, 18.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the values have another shape.
+    #[track_caller]
+    pub fn scatter_add(&mut self, axis: impl Into<Axis>, index: &UInt, values: &Tensor<T>) {
+        let axis = axis.into().resolve(&self.shape);
+        let mut shape = Sizes::from_slice(&self.shape);
+        shape[axis] = index.width();
+        let values = values.broadcast_to(&shape[..]);
+        let count = element_count(&shape);
+        if is(count, 0) {
+            return;
+        }
+        let mut at = coordinates(&shape, &UInt::arange(count));
+        let position = index.gather(&at[axis]);
+        let is_inside = position.lt(number(self.shape[axis]));
+        at[axis] = position;
+        let place = number_of(&self.shape, &at);
+        self.array.scatter_add_masked(&values.array, &place, &is_inside);
     }
 }
 

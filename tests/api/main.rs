@@ -33,6 +33,7 @@ mod reports;
 mod scatter;
 #[path = "../seeds/mod.rs"]
 mod seeds;
+mod segments;
 mod shapes;
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;

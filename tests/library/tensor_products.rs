@@ -34,6 +34,53 @@ fn products_of_matrices() {
     });
 }
 
+/// Products that are large enough for a library call, or for sums along an axis.
+#[test]
+fn transposed_factors_and_long_sums_give_the_same_products() {
+    let sizes = [[1, 900, 50], [300, 70, 1], [1, 9000, 1], [40, 30, 50], [5, 20_000, 3], [2, 8_191, 2], [3, 1500, 2]];
+    on_each_device(|| {
+        for [m, k, n] in sizes {
+            let (a, b) = (numbers(m * k, 3), numbers(k * n, 4));
+            let wanted = product(&a, &b, [m, k, n]);
+            let (a, b) = (Tensor::from_array(a, [m, k]), Tensor::from_array(b, [k, n]));
+            let transposed = |x: &Tensor<i32>| {
+                let y = x.transpose();
+                jit::eval(&y).unwrap();
+                y.transpose()
+            };
+            for (x, y) in [(&a, &b), (&transposed(&a), &b), (&a, &transposed(&b)), (&transposed(&a), &transposed(&b))] {
+                assert_eq!(x.matmul(y).to_vec().unwrap(), wanted, "{m} {k} {n}");
+            }
+            let doubles = transposed(&a).cast::<f64>().matmul(&b.cast());
+            assert_eq!(doubles.to_vec().unwrap(), wanted.iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
+        }
+        let (a, v) = (numbers(2 * 90 * 70, 5), numbers(2 * 70, 6));
+        let wanted: Vec<i32> =
+            (0..2).flat_map(|n| product(&a[n * 6300..][..6300], &v[n * 70..][..70], [90, 70, 1])).collect();
+        let (x, v) = (Tensor::from_array(a, [2, 90, 70]), Tensor::from_array(v, [2, 70, 1]));
+        assert_eq!(x.matmul(&v).to_vec().unwrap(), wanted);
+        assert_eq!(v.swap_axes(1, 2).matmul(&x.swap_axes(1, 2)).to_vec().unwrap(), wanted);
+    });
+}
+
+#[test]
+fn the_transpose_of_a_matrix_in_memory_is_not_copied() {
+    let (x, e) =
+        (Tensor::from_array(Float::arange(6000) * 0.5, [1000, 6]), Tensor::from_array(Float::arange(1000), [1000]));
+    let weights = Tensor::from_array(Float::arange(5000), [1000, 5]);
+    jit::eval(&(&x, &e, &weights)).unwrap();
+    for product in [x.transpose().matmul(&e), x.transpose().matmul(&weights)] {
+        jit::sync().unwrap();
+        jit::set_kernel_history(true);
+        drop(jit::kernel_history());
+        jit::eval(&product).unwrap();
+        jit::sync().unwrap();
+        jit::set_kernel_history(false);
+        let widths: Vec<usize> = jit::kernel_history().iter().map(|record| record.width).collect();
+        assert!(!widths.contains(&6000), "{widths:?}");
+    }
+}
+
 #[test]
 fn batches_and_vectors_as_in_numpy() {
     on_each_device(|| {

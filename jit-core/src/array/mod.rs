@@ -16,7 +16,8 @@
 //! | reductions of blocks, prefix reductions | `blocks`, `prefix` |
 //! | lanes where a mask is true | `compress` |
 //! | histograms | `histogram` |
-//! | sorting, medians, distinct elements | `order` |
+//! | sorting, medians, distinct elements; searching | `order`, `search` |
+//! | reductions of segments | `segments` |
 //! | reading back, printing | `read`, `view`, `convert`, `print`, `columns` |
 
 use std::marker::PhantomData;
@@ -62,6 +63,8 @@ pub(crate) mod print;
 pub mod promote;
 mod reductions;
 mod scatter;
+mod search;
+mod segments;
 mod shape;
 mod traverse;
 pub mod trees;

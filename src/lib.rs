@@ -99,12 +99,12 @@ pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
 #[doc(inline)]
-pub use jit_core::freeze;
+pub use jit_core::{freeze, profile};
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
     Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan,
     Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor,
-    VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees,
+    VisitorMut, Profile, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees,
     whos,
 };
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};

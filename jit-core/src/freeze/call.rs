@@ -8,6 +8,7 @@ use jit_runtime::cancel;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{GuardFailure, ReplayInputs, Replayed, Scalar, SizeId};
+use jit_runtime::stats::events::{self, Activity, Started};
 use jit_runtime::{Error, Site};
 use smallvec::SmallVec;
 
@@ -62,11 +63,9 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
     let site = Site::here();
     // Each instantiation of a generic function has its own body type, even if no argument depends on the type
     // parameter.
-    let outcome = Call::<'_, A, R> { function, site, of: typeid::of::<B>(), result: Default::default() }.run(
-        &mut scratch,
-        arguments,
-        body,
-    );
+    let (of, span) = (typeid::of::<B>(), events::begin());
+    let call = Call::<'_, A, R> { function, site, of, span, result: Default::default() };
+    let outcome = call.run(&mut scratch, arguments, body);
     scratch.layout.clear();
     scratch.found.clear();
     scratch.rejected.clear();
@@ -129,6 +128,8 @@ pub(super) struct Call<'f, A, R> {
     pub(super) function: &'f Function,
     pub(super) site: Site,
     pub(super) of: TypeId,
+    /// The time of the call, if a profile runs.
+    pub(super) span: Started,
     result: std::marker::PhantomData<fn(A) -> R>,
 }
 
@@ -174,7 +175,9 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             }
         }
         let body = body.take().expect("a call that was replayed is done");
-        self.record(scratch, arguments, body, lifted, &guard_failures).map(Some)
+        let result = self.record(scratch, arguments, body, lifted, &guard_failures);
+        self.span.end(Some(self.site), || Activity::Recording(self.function.last_recording()));
+        result.map(Some)
     }
 
     /// Evaluates the arrays that are still expressions, and fills those in memory that are still constants.
@@ -235,7 +238,10 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
                     self.function.touch(&entry);
                     self.function.count_replay();
                     let body = if is_verified { body.take() } else { None };
-                    return self.give_back(&entry, plan, scratch, arguments, body).map(Ok);
+                    let given_back = self.give_back(&entry, plan, scratch, arguments, body);
+                    let name = self.function.name.into();
+                    self.span.end(Some(self.site), || Activity::Replay(name, self.function.site));
+                    return given_back.map(Ok);
                 }
             };
             failed.push((Arc::clone(&entry), guard_failure));

@@ -28,7 +28,7 @@ pub(crate) mod order;
 pub(crate) mod reclaim;
 mod size_class;
 
-pub(crate) use allocator::hold;
+pub(crate) use allocator::{hold, raise_peak};
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
 pub use buffer::{Buffer, Bytes};
 pub(crate) use limit::available_bytes;

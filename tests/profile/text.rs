@@ -26,7 +26,10 @@ fn the_table_has_a_row_for_each_kernel_and_function() {
     assert!(kernel[1].starts_with(&format!("{}:", file!())), "{text}");
     assert!(text.contains("12 launches, 12 evaluations, 12 reads; 12 traces, 0 recordings, 0 replays"), "{text}");
     assert!(rows.iter().any(|row| row.first() == Some(&"function")), "{text}");
-    assert!(text.contains("GB/s on this machine") && text.contains("\nwarning: ") && text.contains("  help: "), "{text}");
+    assert!(
+        text.contains("GB/s on this machine") && text.contains("\nwarning: ") && text.contains("  help: "),
+        "{text}"
+    );
     assert!(text.lines().all(|line| line == line.trim_end()));
 }
 

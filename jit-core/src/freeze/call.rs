@@ -8,7 +8,7 @@ use jit_runtime::cancel;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{GuardFailure, ReplayInputs, Replayed, Scalar, SizeId};
-use jit_runtime::stats::events::{self, Activity, Started};
+use jit_runtime::stats::events::{self, Activity};
 use jit_runtime::{Error, Site};
 use smallvec::SmallVec;
 
@@ -63,9 +63,11 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
     let site = Site::here();
     // Each instantiation of a generic function has its own body type, even if no argument depends on the type
     // parameter.
-    let (of, span) = (typeid::of::<B>(), events::begin());
-    let call = Call::<'_, A, R> { function, site, of, span, result: Default::default() };
-    let outcome = call.run(&mut scratch, arguments, body);
+    let outcome = Call::<'_, A, R> { function, site, of: typeid::of::<B>(), result: Default::default() }.run(
+        &mut scratch,
+        arguments,
+        body,
+    );
     scratch.layout.clear();
     scratch.found.clear();
     scratch.rejected.clear();
@@ -128,8 +130,6 @@ pub(super) struct Call<'f, A, R> {
     pub(super) function: &'f Function,
     pub(super) site: Site,
     pub(super) of: TypeId,
-    /// The time of the call, if a profile runs.
-    pub(super) span: Started,
     result: std::marker::PhantomData<fn(A) -> R>,
 }
 
@@ -175,8 +175,9 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             }
         }
         let body = body.take().expect("a call that was replayed is done");
+        let span = events::begin();
         let result = self.record(scratch, arguments, body, lifted, &guard_failures);
-        self.span.end(Some(self.site), || Activity::Recording(self.function.last_recording()));
+        span.end(Some(self.site), || Activity::Recording(self.function.last_recording()));
         result.map(Some)
     }
 
@@ -203,7 +204,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         arguments: A,
         body: &mut Option<impl FnOnce(&mut A::Proxies) -> R>,
     ) -> Result<Result<R, (A, Missed)>, Error> {
-        let is_verified = self.function.is_verified();
+        let (span, is_verified) = (events::begin(), self.function.is_verified());
         self.function.find(self.of, &scratch.layout, &mut scratch.found);
         let mut failed = Vec::new();
         for position in 0..scratch.found.len() {
@@ -240,7 +241,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
                     let body = if is_verified { body.take() } else { None };
                     let given_back = self.give_back(&entry, plan, scratch, arguments, body);
                     let name = self.function.name.into();
-                    self.span.end(Some(self.site), || Activity::Replay(name, self.function.site));
+                    span.end(Some(self.site), || Activity::Replay(name, self.function.site));
                     return given_back.map(Ok);
                 }
             };

@@ -1,8 +1,8 @@
 //! Remarks about kernels that do more than necessary, for profiles that run. Without one, nothing here runs.
 
+use jit_runtime::Site;
 use jit_runtime::launch::native::Call;
 use jit_runtime::stats::events::{self, Fault, Gathered, KernelId, Remark};
-use jit_runtime::Site;
 
 use super::effect::Memory;
 use super::group::{Group, is_leaf};
@@ -89,11 +89,14 @@ impl<'g, 'e> Remarks<'g, 'e> {
             if !entry.is_copy || !graph.entries[entry.operands[0] as usize].is_evaluated || !entry.var.has_data() {
                 continue;
             }
-            let is_target = |memory| matches!(graph.memories[graph.root_memory(memory) as usize],
-                Memory::Copied(copy) if copy == root);
-            let writer = graph.entries.iter().find(|entry| {
-                entry.op == Op::Scatter && is_target(graph.effects[entry.control as usize].memory)
-            });
+            let is_target = |memory| {
+                matches!(graph.memories[graph.root_memory(memory) as usize],
+                Memory::Copied(copy) if copy == root)
+            };
+            let writer = graph
+                .entries
+                .iter()
+                .find(|entry| entry.op == Op::Scatter && is_target(graph.effects[entry.control as usize].memory));
             let site = writer.map_or(entry.var.site(), |writer| writer.var.site());
             self.remark(Fault::Copied, site, kernel, 1, group.roots.len() as u32);
         }

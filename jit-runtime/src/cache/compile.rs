@@ -9,8 +9,8 @@ use crate::config::Device;
 use crate::float_mode::Standard;
 use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
-use crate::{Error, ErrorKind, stats};
 use crate::stats::events::{self, Activity, Compiled};
+use crate::{Error, ErrorKind, stats};
 use crate::{Label, Site};
 
 /// Compiles a kernel as the scheduler built it.

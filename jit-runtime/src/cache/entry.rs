@@ -159,7 +159,10 @@ fn param_facts(kernel: &Kernel) -> Vec<ParamFacts> {
             Op::Gather { buffer, .. }
             | Op::Scatter { buffer, .. }
             | Op::Atomic { buffer, .. }
-            | Op::CompareExchange { buffer, .. } => params[buffer.index()].indexed += 1,
+            | Op::CompareExchange { buffer, .. } => {
+                let param = &mut params[buffer.index()];
+                param.indexed = param.indexed.saturating_add(1);
+            }
             Op::Reduce { op, buffer, .. } => params[buffer.index()].reduction = Some(op),
             _ => {}
         }

@@ -83,8 +83,8 @@ use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 #[doc(hidden)]
 pub use fork::watch as watch_forks;
-pub use pool::{set_threads, threads};
 pub(crate) use pool::wait_for_all;
+pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;
 use work::KernelWork;
@@ -298,15 +298,13 @@ fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), 
         ready.entry.cost.learn(ready.width, elapsed);
         ready.entry.ran(elapsed);
         stats::count_busy(elapsed);
-        if let Some(watched) = stats::record(|| ready.record(Time::Done(elapsed)), || ready.traffic()) {
-            watched.ran_here(elapsed);
-        }
+        stats::record_done(elapsed, |time| ready.record(time), || ready.traffic());
     }))
 }
 
 fn enqueue(ready: Ready, bound: Bound, estimate: Estimate, token: Token) {
     let time = Arc::new(AtomicU64::new(0));
-    let watched = stats::record(|| ready.record(Time::Later(Arc::clone(&time))), || ready.traffic());
+    let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
     let division = bound.division(&ready.entry, estimate, threads());
     let (label, site) = (ready.label, ready.site);
     let work = Box::new(KernelWork { entry: Arc::clone(&ready.entry), bound, division });

@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn objects_nest() {
         let mut out = String::new();
-        let inner = |object: Object<'_>| object.number("n", 7);
-        Object::begin(&mut out).text("a", "b").microseconds("t", 1_000_050).object("o", inner).end();
+        let object = Object::begin(&mut out).text("a", "b").microseconds("t", 1_000_050);
+        object.object("o", |inner| inner.number("n", 7)).end();
         assert_eq!(out, r#"{"a":"b","t":1000.050,"o":{"n":7}}"#);
     }
 }

@@ -15,8 +15,19 @@ pub(super) fn write(f: &mut Formatter<'_>, profile: &Profile) -> fmt::Result {
     writeln!(f, "copying runs at {:.1} GB/s on this machine\n", bandwidth / 1e9)?;
     let kernels = Table {
         header: &[
-            "kernel", "line", "launches", "lanes", "total ms", "mean us", "share", "MB", "GB/s", "of copy", "threads",
-            "queued ms", "compile ms",
+            "kernel",
+            "line",
+            "launches",
+            "lanes",
+            "total ms",
+            "mean us",
+            "share",
+            "MB",
+            "GB/s",
+            "of copy",
+            "threads",
+            "queued ms",
+            "compile ms",
         ],
         rows: profile.kernels().iter().take(MOST_ROWS).map(|kernel| kernel_row(kernel, profile, bandwidth)).collect(),
         texts: 2,

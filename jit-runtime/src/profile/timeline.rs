@@ -9,6 +9,8 @@ use crate::stats::events::{Activity, Collected, Event, Launched, Read, Remark, S
 pub(super) struct Timeline {
     pub(super) launches: Vec<Arc<Launched>>,
     pub(super) spans: Vec<Arc<Span>>,
+    /// The spans in which threads took part in replays of others.
+    helps: Vec<Arc<Span>>,
     /// In the order in which they happened.
     pub(super) reads: Vec<Read>,
     pub(super) remarks: Vec<Remark>,
@@ -60,10 +62,11 @@ impl Timeline {
         launches.sort_by_key(|launch| launch.queued_ns);
         spans.sort_by_key(|span| span.started_ns);
         reads.sort_by_key(|read| read.at_ns);
+        let helps = spans.iter().filter(|span| span.activity == Activity::Help).cloned().collect();
         let running = Intervals::new(launches.iter().map(|launch| launch.started_ns..launch.ended_ns));
         let nodes = nest(nodes(&launches, &spans));
         let time = started_ns..ended_ns.max(started_ns);
-        Timeline { launches, spans, reads, remarks, threads, thread, time, peak_bytes, nodes, running }
+        Timeline { launches, spans, helps, reads, remarks, threads, thread, time, peak_bytes, nodes, running }
     }
 
     /// The activity of a node; none for parts of launches.
@@ -98,12 +101,10 @@ impl Timeline {
     pub(super) fn threads_of(&self, launch: &Launched) -> usize {
         let mut threads: Vec<u32> = launch.parts.iter().map(|part| part.thread).collect();
         if launch.is_tiled {
-            let helps = |span: &&Arc<Span>| {
-                span.activity == Activity::Help
-                    && span.started_ns < launch.ended_ns
-                    && launch.started_ns < span.ended_ns
-            };
-            threads.extend(self.spans.iter().filter(helps).map(|span| span.thread));
+            // Those of a thread do not overlap, so only the last few can.
+            let before = self.helps.partition_point(|span| span.started_ns < launch.ended_ns);
+            let last = self.helps[..before].iter().rev().take(2 * self.threads.len());
+            threads.extend(last.filter(|span| launch.started_ns < span.ended_ns).map(|span| span.thread));
         }
         threads.sort_unstable();
         threads.dedup();

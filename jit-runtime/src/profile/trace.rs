@@ -118,4 +118,3 @@ fn line<'a>(args: Object<'a>, site: Option<Site>) -> Object<'a> {
         None => args,
     }
 }
-

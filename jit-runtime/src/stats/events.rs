@@ -315,12 +315,6 @@ pub fn begin() -> Started {
 }
 
 impl Started {
-    /// Whether a profile runs.
-    #[must_use]
-    pub fn is_profiled(self) -> bool {
-        self.0.is_some()
-    }
-
     /// Ends the span.
     #[inline]
     pub fn end(self, site: Option<Site>, activity: impl FnOnce() -> Activity) {

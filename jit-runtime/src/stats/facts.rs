@@ -34,8 +34,8 @@ pub(crate) struct ParamFacts {
     pub(crate) writes: bool,
     /// Whether it is accessed at the lane's own index, so that it must be as long as the launch is wide.
     pub(crate) by_lane: bool,
-    /// The number of accesses at indices that lanes compute.
-    pub(crate) indexed: u32,
+    /// The number of accesses at indices that lanes compute, at most 255.
+    pub(crate) indexed: u8,
     pub(crate) reduction: Option<ReduceOp>,
     /// The operation by which reducing scatters combine into it, if there are no other accesses.
     pub(crate) combined: Option<ReduceOp>,
@@ -51,7 +51,7 @@ impl Facts {
             let accessed = match (param.by_lane, param.indexed) {
                 (_, 1..) if self.has_loop => elements,
                 (by_lane, indexed) if by_lane || indexed > 0 => {
-                    width.saturating_mul(indexed as usize + usize::from(by_lane)).min(elements)
+                    width.saturating_mul(usize::from(indexed) + usize::from(by_lane)).min(elements)
                 }
                 _ => elements,
             };

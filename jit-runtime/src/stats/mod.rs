@@ -1,4 +1,4 @@
-//! Statistics of the runtime: counters, a record of each launch, and the events of running profiles (`events`, `watch`).
+//! Statistics of the runtime: counters, a record of each launch, and the events of running profiles.
 //!
 //! Counters are relaxed atomics. Records are in a ring of bounded size until they are requested. They point to facts
 //! about the kernel and are converted to a readable form on request.
@@ -259,14 +259,33 @@ impl Planned {
     }
 }
 
-/// Remembers a launch. Returns it if a profile watches it.
+/// Remembers a launch that has just run on the calling thread.
 #[inline]
-pub(crate) fn record(record: impl FnOnce() -> Record, traffic: impl FnOnce() -> Traffic) -> Option<Box<Watched>> {
+pub(crate) fn record_done(elapsed_ns: u64, record: impl FnOnce(Time) -> Record, traffic: impl FnOnce() -> Traffic) {
+    let observers = OBSERVERS.load(Ordering::Relaxed);
+    if observers == 0 {
+        return;
+    }
+    let record = record(Time::Done(elapsed_ns));
+    if observers & PROFILE != 0 {
+        Watched::ran_here(&record, traffic, elapsed_ns);
+    }
+    if observers & HISTORY != 0 {
+        RECORDS.lock().push(Part::One(record));
+    }
+}
+
+/// Remembers a launch that is being queued. Returns it if a profile watches it.
+pub(crate) fn record_queued(
+    time: &Arc<AtomicU64>,
+    record: impl FnOnce(Time) -> Record,
+    traffic: impl FnOnce() -> Traffic,
+) -> Option<Box<Watched>> {
     let observers = OBSERVERS.load(Ordering::Relaxed);
     if observers == 0 {
         return None;
     }
-    let record = record();
+    let record = record(Time::Later(Arc::clone(time)));
     let watched = if observers & PROFILE != 0 { Some(Watched::new(&record, traffic())) } else { None };
     if observers & HISTORY != 0 {
         RECORDS.lock().push(Part::One(record));

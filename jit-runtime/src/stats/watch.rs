@@ -60,14 +60,16 @@ impl Watched {
         events::push(Event::Launch(Arc::new(done)));
     }
 
-    /// The launch has run on the calling thread, and has just ended.
+    /// A launch has run on the calling thread, and has just ended.
     #[cold]
-    pub(crate) fn ran_here(&self, elapsed_ns: u64) {
+    #[inline(never)]
+    pub(super) fn ran_here(record: &Record, traffic: impl FnOnce() -> Traffic, elapsed_ns: u64) {
         let ended_ns = now_ns();
         let started_ns = ended_ns.saturating_sub(elapsed_ns);
-        self.0.lock().queued_ns = started_ns;
-        self.worked(started_ns, ended_ns);
-        self.finish(started_ns, ended_ns);
+        let watched = Watched::new(record, traffic());
+        watched.0.lock().queued_ns = started_ns;
+        watched.worked(started_ns, ended_ns);
+        watched.finish(started_ns, ended_ns);
     }
 }
 

@@ -267,15 +267,13 @@ impl Step {
         let outcome = unsafe { inline::try_run(reads.chain(writes), all, self.context.label, self.context.site) }?;
         Some(outcome.map(|elapsed| {
             stats::count_busy(elapsed);
-            if let Some(watched) = stats::record(|| self.record(Time::Done(elapsed)), || self.traffic()) {
-                watched.ran_here(elapsed);
-            }
+            stats::record_done(elapsed, |time| self.record(time), || self.traffic());
         }))
     }
 
     fn enqueue(self, run: Box<dyn Fn(usize) + Send + Sync>) {
         let time = Arc::new(AtomicU64::new(0));
-        let watched = stats::record(|| self.record(Time::Later(Arc::clone(&time))), || self.traffic());
+        let watched = stats::record_queued(&time, |time| self.record(time), || self.traffic());
         let parts = if self.carries.is_some() { 1 } else { threads() };
         let blocks = Blocks::new(self.blocks, parts);
         let reads = self.reads.into_iter().map(|buffer| Accessed { buffer, reads: true, writes: false });

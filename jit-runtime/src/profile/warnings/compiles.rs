@@ -46,9 +46,8 @@ pub(super) fn find(timeline: &Timeline, warnings: &mut Vec<Warning>) {
 
 impl Line {
     fn add(&mut self, timeline: &Timeline, node: &Node, compiled: Compiled) {
-        let is_evaluation = |outer: &&Node| {
-            matches!(timeline.activity(outer), Some(Activity::Evaluation(_) | Activity::Recording(_)))
-        };
+        let is_evaluation =
+            |outer: &&Node| matches!(timeline.activity(outer), Some(Activity::Evaluation(_) | Activity::Recording(_)));
         let outer = timeline.around(node).filter(is_evaluation).last().unwrap_or(node);
         let compile_ns = node.ended_ns - node.started_ns;
         let is_it = |known: &&mut Evaluation| (known.thread, known.started_ns) == (outer.thread, outer.started_ns);

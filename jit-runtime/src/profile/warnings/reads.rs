@@ -14,7 +14,7 @@ const OFTEN: u64 = 10;
 struct Line {
     site: Site,
     evaluations: u64,
-    /// The time of its evaluations and waits in which no launch ran.
+    /// The time of its evaluations and waits in which no launch ran, and nothing was compiled for it.
     idle_ns: u64,
 }
 
@@ -29,14 +29,25 @@ pub(super) fn find(timeline: &Timeline, warnings: &mut Vec<Warning>) {
         return;
     }
     for node in &timeline.nodes {
-        let site = match timeline.activity(node) {
-            Some(Activity::Evaluation(_)) => timeline.span(node).and_then(|span| span.site),
-            Some(Activity::Wait) => reads_before(timeline, node),
-            _ => continue,
-        };
-        let Some(line) = lines.iter_mut().find(|line| Some(line.site) == site) else { continue };
-        line.evaluations += u64::from(matches!(timeline.activity(node), Some(Activity::Evaluation(_))));
-        line.idle_ns += timeline.idle_ns(node);
+        match timeline.activity(node) {
+            Some(Activity::Evaluation(_)) => {
+                let Some(line) = of_line(&mut lines, timeline.span(node).and_then(|span| span.site)) else { continue };
+                line.evaluations += 1;
+                line.idle_ns += timeline.idle_ns(node);
+            }
+            Some(Activity::Wait) => {
+                let Some(line) = of_line(&mut lines, reads_before(timeline, node)) else { continue };
+                line.idle_ns += timeline.idle_ns(node);
+            }
+            // It would have compiled in any case.
+            Some(Activity::Compile(_)) => {
+                let is_evaluation = |outer: &&Node| matches!(timeline.activity(outer), Some(Activity::Evaluation(_)));
+                let outer = timeline.around(node).find(is_evaluation).and_then(|outer| timeline.span(outer));
+                let Some(line) = of_line(&mut lines, outer.and_then(|span| span.site)) else { continue };
+                line.idle_ns = line.idle_ns.saturating_sub(timeline.idle_ns(node));
+            }
+            _ => {}
+        }
     }
     for Line { site, evaluations, idle_ns } in lines.into_iter().filter(|line| line.evaluations >= OFTEN) {
         let place = line(site);
@@ -52,6 +63,10 @@ pub(super) fn find(timeline: &Timeline, warnings: &mut Vec<Warning>) {
                 is a traced `while` in a `#[jit]` function",
         });
     }
+}
+
+fn of_line(lines: &mut [Line], site: Option<Site>) -> Option<&mut Line> {
+    lines.iter_mut().find(|line| Some(line.site) == site)
 }
 
 /// The line of the read that a wait belongs to: the last one of the thread, unless something else was evaluated since.

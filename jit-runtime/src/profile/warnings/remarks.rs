@@ -66,21 +66,27 @@ impl Line {
             ),
             Fault::Gathered => (
                 WarningKind::RecomputesGathered,
-                format!("the value of {place} is gathered from before it is in memory, so each gather computes it \
-                    again, in {count} launches"),
+                format!(
+                    "the value of {place} is gathered from before it is in memory, so each gather computes it \
+                    again, in {count} launches"
+                ),
                 "evaluate it before the gathers, with `jit::eval(&x)`: it is then computed once, and read",
             ),
             Fault::Copied => (
                 WarningKind::CopiesTarget,
-                format!("the scatter of {place} copies its array {count} times, because the array is still referenced \
-                    elsewhere"),
+                format!(
+                    "the scatter of {place} copies its array {count} times, because the array is still referenced \
+                    elsewhere"
+                ),
                 "drop the other handles of the array before the scatter, or move the array instead of cloning it; \
                  state of a frozen function is passed by `&mut`",
             ),
             Fault::Transposed => (
                 WarningKind::CopiesOperand,
-                format!("an operand of a product of matrices, of {place}, is copied {count} times to move its \
-                    elements"),
+                format!(
+                    "an operand of a product of matrices, of {place}, is copied {count} times to move its \
+                    elements"
+                ),
                 "if it is the same in each product, evaluate it once before them, with `jit::eval(&x)`",
             ),
         };

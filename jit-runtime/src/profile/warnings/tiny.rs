@@ -36,8 +36,7 @@ pub(super) fn find(timeline: &Timeline, kernels: &[KernelProfile], warnings: &mu
             continue;
         }
         let own_ns = timeline.nodes.iter().filter(|node| {
-            let is_launching =
-                matches!(timeline.activity(node), Some(Activity::Evaluation(_) | Activity::Replay(..)));
+            let is_launching = matches!(timeline.activity(node), Some(Activity::Evaluation(_) | Activity::Replay(..)));
             is_launching && timeline.span(node).is_some_and(|span| span.site == Some(site))
         });
         let own_ns: u64 = own_ns.map(|node| node.own_ns).sum();

@@ -34,7 +34,7 @@ use crate::trace::region;
 /// let kernel = &profile.kernels()[0];
 /// assert_eq!((kernel.width, kernel.bytes_read, kernel.bytes_written), (100_000, 400_000, 4));
 /// assert!(profile.trace_json().contains("traceEvents")); // for ui.perfetto.dev; `write_trace` writes a file
-/// # Ok::<(), jit::Error>(())
+/// # Ok::<(), jit_runtime::Error>(())
 /// ```
 ///
 /// # Panics

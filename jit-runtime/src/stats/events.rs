@@ -69,7 +69,7 @@ pub(crate) struct Span {
     pub(crate) ended_ns: u64,
 }
 
-/// What a thread did in a [`Span`].
+/// What a thread did in a span of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Activity {
     /// It traced a function with this name.

@@ -21,11 +21,14 @@
 //! | `rows/tensors.rs` | rows `T…`: functions of tensors, frozen and not |
 //! | `rows/tiers.rs` | row `T03`: the gain by better code for kernels that run much |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
+//! | `rows/general/` | rows `G…`: programs of many kinds, beside the same in plain Rust, on one thread and on all |
 //! | `rows/report.rs` | runs this program and those of other systems by turns, and writes a page |
 #![allow(clippy::print_stdout, reason = "this program prints its rows")]
 
 #[path = "rows/calls.rs"]
 mod calls;
+#[path = "rows/general/mod.rs"]
+mod general;
 #[path = "rows/inputs.rs"]
 mod inputs;
 #[path = "rows/latency.rs"]
@@ -49,6 +52,7 @@ mod throughput;
 #[path = "rows/tiers.rs"]
 mod tiers;
 
+use std::cell::RefCell;
 use std::process::ExitCode;
 
 use measure::{Bench, RowError};
@@ -93,6 +97,45 @@ const ROWS: &[Row] = &[
     Row { name: "T01", what: "functions of matrices of 1000 × 1024, frozen and not", run: tensors::large },
     Row { name: "T02", what: "functions of matrices of 100 × 124, frozen and not", run: tensors::small },
     Row { name: "T03", what: "first code and better code, one thread, 2^14 lanes", run: tiers::gains },
+    Row { name: "G01", what: "heat, clamped borders, 1000², 60 steps", run: general::grids::heat },
+    Row { name: "G02", what: "waves, periodic borders, 1000², 60 steps", run: general::grids::waves },
+    Row { name: "G03", what: "reaction and diffusion, reflecting borders, 1200 × 900, 40 steps",
+        run: general::grids::reaction },
+    Row { name: "G04", what: "shallow water by tensors, 800², 30 steps", run: general::grids::shallow_water },
+    Row { name: "G05", what: "particles with neighbours in cells, 200 000", run: general::bodies::neighbours },
+    Row { name: "G06", what: "forces of all pairs with a cut-off, 8000", run: general::bodies::pairs },
+    Row { name: "G07a", what: "sparse matrix, 5 entries in each of 1 200 000 rows, times a vector",
+        run: general::sparse::short_rows },
+    Row { name: "G07b", what: "the same, 30 entries in each of 200 000 rows", run: general::sparse::long_rows },
+    Row { name: "G08", what: "conjugate gradients, 500² unknowns, 40 iterations",
+        run: general::sparse::conjugate_gradients },
+    Row { name: "G09", what: "k-means, 10^6 points, 12 clusters, 8 iterations", run: general::learning::k_means },
+    Row { name: "G10", what: "logistic regression, 200 000 × 32, 10 steps",
+        run: general::learning::logistic_regression },
+    Row { name: "G11a", what: "layer normalisation, 8000 rows of 1000", run: general::learning::layer_norm },
+    Row { name: "G11b", what: "softmax, 8000 rows of 1000", run: general::learning::soft_max },
+    Row { name: "G12", what: "binary search of 2^20 keys in a table of 4 000 000", run: general::tables::search },
+    Row { name: "G13", what: "histogram equalisation, 4000²", run: general::tables::equalisation },
+    Row { name: "G14", what: "means of 8 000 000 values by 10 000 keys", run: general::tables::groups },
+    Row { name: "G15", what: "Fourier transform, 2^20", run: general::fourier::transform },
+    Row { name: "G16", what: "Gaussian blur, 11 + 11 taps, 1920 × 1080", run: general::images::blur },
+    Row { name: "G17", what: "median of 3 × 3, 1920 × 1080", run: general::images::median },
+    Row { name: "G18", what: "bilateral filter, 7 × 7 taps, 640 × 480", run: general::images::bilateral },
+    Row { name: "G19", what: "barrier option, 100 000 paths of up to 100 steps", run: general::chance::barrier_option },
+    Row { name: "G20", what: "10 000 Markov chains of 300 steps", run: general::chance::markov_chains },
+    Row { name: "G21a", what: "FNV-1a of 500 000 blocks of 64 bytes", run: general::bytes::hashes },
+    Row { name: "G21b", what: "CRC-32 of the same by a table", run: general::bytes::checksums },
+    Row { name: "G22", what: "knapsack, capacity 10^6, 80 items", run: general::tabulation::knapsack },
+    Row { name: "G23", what: "edit distance, 5000 × 5000", run: general::tabulation::edit_distance },
+    Row { name: "G24", what: "sphere tracing, 1280 × 960", run: general::scenes::balls },
+    Row { name: "G25", what: "game of life, 3000 × 2000, 20 generations", run: general::automata::life },
+    Row { name: "G26", what: "Newton's fractal, 1200²", run: general::lengths::newton_fractal },
+    Row { name: "G27", what: "lengths of 400 000 Collatz sequences", run: general::lengths::collatz_lengths },
+    Row { name: "G28", what: "roots of 50 000 polynomials of degree 5", run: general::lengths::polynomial_roots },
+    Row { name: "G29", what: "moving mean by prefix sums, 4 000 000", run: general::series::moving_means },
+    Row { name: "G30", what: "exponential smoothing, 5000 series of 1600", run: general::series::smoothing },
+    Row { name: "G31a", what: "means and variances of columns, 10^6 × 16", run: general::columns::tall },
+    Row { name: "G31b", what: "the same, 16 × 10^6", run: general::columns::wide },
 ];
 
 /// The options of the command line.
@@ -126,7 +169,7 @@ impl Arguments {
 fn main() -> ExitCode {
     let outcome = Arguments::parse(std::env::args().skip(1)).and_then(|arguments| match &arguments.report {
         Some(request) => report::write(request, &arguments.rows),
-        None => run(&arguments.rows, &Bench { smoke: arguments.smoke }),
+        None => run(&arguments.rows, &Bench { smoke: arguments.smoke, ratios: RefCell::default() }),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -157,5 +200,6 @@ fn run(rows: &[&Row], bench: &Bench) -> Result<(), String> {
             failures.push(format!("row {}: {error}", row.name));
         }
     }
+    general::print_mean(bench);
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }

@@ -558,17 +558,18 @@ fn messages_state_why_something_is_evaluated() {
 fn blocks_are_reduced_in_the_kernel_that_computes_them() {
     on_each_device(|| {
         let x = resident(&[1.5; 1000]);
-        for block in [4, 20] {
+        for block in [4, 20, 100] {
             let widths = launches(|| assert_eq!((&x * 2.0).block_sum(block).get(0).unwrap(), 3.0 * block as f32));
             assert_eq!(widths, [1000 / block], "lanes that each add a short block");
         }
+        let x = resident(&[1.5; 6000]);
         let widths = launches(|| {
             let y = &x * 2.0;
-            let sums = y.block_sum(100);
+            let sums = y.block_sum(600);
             jit::eval(&(&y, &sums)).unwrap();
-            assert_eq!((y.get(7).unwrap(), sums.get(9).unwrap()), (3.0, 300.0));
+            assert_eq!((y.get(7).unwrap(), sums.get(9).unwrap()), (3.0, 1800.0));
         });
-        assert_eq!(widths, [1000], "a long block is reduced in addition to the store");
+        assert_eq!(widths, [6000], "a long block is reduced in addition to the store");
     });
 }
 

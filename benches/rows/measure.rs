@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Bench {
     /// Whether to take one sample per row: results are checked, times mean nothing.
     pub(crate) smoke: bool,
+    /// By how much the general programs were faster than plain Rust, of those that ran.
+    pub(crate) ratios: RefCell<Vec<f64>>,
 }
 
 /// The result of the samples of a measurement.
@@ -70,6 +72,8 @@ const MAX_TIME: Duration = Duration::from_secs(3);
 /// Runs before the first sample continue for this long. By then, hot kernels have the better code that programs with
 /// this many runs have.
 const WARM_UP: Duration = Duration::from_millis(200);
+/// As the budget, for all that is measured by turns; at most twice as long if other programs disturb them.
+const TURNS: Duration = Duration::from_secs(2);
 const MAX_SAMPLES: usize = 60;
 const MIN_CLEAN_SAMPLES: usize = 7;
 
@@ -123,6 +127,34 @@ impl Bench {
             }
         }
         Ok(Timing::of(clean, all))
+    }
+
+    /// Measures several ways to compute the same by turns, so that other load on the machine affects all alike. Each
+    /// is warmed up for [`WARM_UP`] first.
+    pub(crate) fn by_turns(&self, ways: &[&dyn Fn() -> Result<(), RowError>]) -> Result<Vec<Timing>, RowError> {
+        for way in ways.iter().filter(|_| !self.smoke) {
+            let begin = Instant::now();
+            while begin.elapsed() < WARM_UP {
+                way()?;
+            }
+        }
+        let mut samples = vec![(Vec::new(), Vec::new()); ways.len()];
+        let begin = Instant::now();
+        loop {
+            for (way, (clean, all)) in ways.iter().zip(&mut samples) {
+                let (seconds, is_clean) = sample(&mut || way())?;
+                all.push(seconds);
+                if is_clean {
+                    clean.push(seconds);
+                }
+            }
+            let fewest = samples.iter().map(|(clean, _)| clean.len()).min().unwrap_or(0);
+            let is_enough = begin.elapsed() > TURNS && (fewest >= MIN_CLEAN_SAMPLES || begin.elapsed() > 2 * TURNS);
+            if self.smoke || is_enough {
+                break;
+            }
+        }
+        Ok(samples.into_iter().map(|(clean, all)| Timing::of(clean, all)).collect())
     }
 
     /// As [`Bench::median_after`], with nothing to prepare.

@@ -1,15 +1,15 @@
-//! Reductions along axes whose elements are not neighbours in memory: the elements of each result, and the order in
-//! which they are combined. (Neighbours form blocks, see [`Array::block_reduce`].)
+//! Reductions along an axis whose elements are rows in memory: of `outer × length × inner` elements, those that differ
+//! only in the middle coordinate are combined.
 //!
-//! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, in
-//! parallel: where the layout allows it, neighbouring lanes read neighbouring elements. The parts of a result are
-//! folded in the same way. The order depends on the shape alone, so results are the same on every device. The sum of
-//! `n` numbers is a tree whose error grows with its depth, not with `n`.
-
-use smallvec::smallvec;
+//! A lane folds elements of one column in a loop, so neighbouring lanes read neighbouring elements. If there are few
+//! columns or long ones, each is first divided into parts, which are folded in the same way: a part takes rows that are
+//! close together, so that each core reads memory from one end to the other. Columns of few neighbours take every 16th
+//! or 64th row of a region, so that the lanes of a vector still read neighbours.
+//!
+//! The order depends on the shape alone, so results are the same on every device. The sum of `n` numbers is a tree
+//! whose error grows with its depth, not with `n`.
 
 use super::lengths::{is, number};
-use super::view::{View, ViewAxis};
 use crate::{Array, Element, Size, UInt, jit};
 
 /// The most elements that one lane folds if more lanes could share them.
@@ -18,177 +18,172 @@ const LONGEST: usize = 64;
 const MANY: usize = 4096;
 /// … unless one has more elements than this, so that its sum would lose accuracy.
 const TOO_LONG: usize = 1024;
-/// The most parts of a result.
+/// The most parts of a result, about.
 const MOST_PARTS: usize = 4096;
 
-/// The elements of an array, as results and the elements of each.
-#[derive(Clone)]
-pub(super) struct Reduction {
-    /// The results, by the position of their first element.
-    pub(super) kept: View,
-    /// The elements of a result, relative to the first one.
-    pub(super) folded: View,
-    /// Whether neighbouring elements of a result are closer in memory than neighbouring results.
-    is_along_memory: bool,
+/// The lengths of the axes before, of, and after the reduction.
+pub(super) type Lengths = [Size; 3];
+
+/// Combines the elements along the middle axis.
+#[track_caller]
+pub(super) fn fold_rows<T: Element>(
+    source: &Array<T>,
+    [outer, mut length, inner]: Lengths,
+    combine: fn(&Array<T>, &Array<T>) -> Array<T>,
+) -> Array<T> {
+    let mut source = source.clone();
+    while !is(length, 1) {
+        let step = Step::new([outer, length, inner]);
+        source = super::filled(fold(&source, &step, combine), step.lanes());
+        length = step.parts();
+    }
+    source
 }
 
-impl Reduction {
-    /// Returns the reduction of some axes of a shape.
-    #[track_caller]
-    pub(super) fn new(shape: &[Size], axes: &[usize]) -> Self {
-        let (mut kept, mut folded) = (View::of(shape), View::of(shape));
-        let mut number = 0..shape.len();
-        kept.axes.retain(|_| number.next().is_some_and(|axis| !axes.contains(&axis)));
-        let mut number = 0..shape.len();
-        folded.axes.retain(|_| number.next().is_some_and(|axis| axes.contains(&axis)));
-        let innermost = (0..shape.len()).rfind(|&axis| !is(shape[axis], 1));
-        Reduction { kept, folded, is_along_memory: innermost.is_some_and(|axis| axes.contains(&axis)) }
-    }
-
-    /// Returns the number of results.
-    #[track_caller]
-    fn results(&self) -> Size {
-        self.kept.len()
-    }
-
-    /// Returns the number of elements of each result.
-    #[track_caller]
-    pub(super) fn length(&self) -> Size {
-        self.folded.len()
-    }
-
-    /// Returns the number of parts of each result.
-    #[track_caller]
-    fn parts(&self) -> Size {
-        let length = self.length();
-        if length <= LONGEST || (!self.is_along_memory && self.results() >= MANY && length <= TOO_LONG) {
-            return Size::from(1);
-        }
-        length.div_ceil(LONGEST).max(16).min(MOST_PARTS)
-    }
-
-    /// Splits the reduction: the elements of each part, and the reduction of the parts if there are several.
-    #[track_caller]
-    pub(super) fn step(self) -> (Step, Option<Reduction>) {
-        let (parts, results) = (self.parts(), self.results());
-        let part_is_inner = self.is_along_memory;
-        let rest = (!is(parts, 1)).then(|| {
-            let one = Size::from(1);
-            let (kept, folded) = if part_is_inner { (parts, one) } else { (one, results) };
-            let view = |length: Size, stride: Size| View {
-                axes: smallvec![ViewAxis { length, stride: stride.into() }],
-                offset: Size::from(0),
-            };
-            let is_along_memory = part_is_inner || is(results, 1);
-            Reduction { kept: view(results, kept), folded: view(parts, folded), is_along_memory }
-        });
-        (Step { reduction: self, parts, part_is_inner }, rest)
-    }
-}
-
-/// One fold of a reduction: lanes, each of which folds every `parts`th element of a result.
-pub(super) struct Step {
-    reduction: Reduction,
-    parts: Size,
-    part_is_inner: bool,
+/// One fold: the lanes, and the elements of each.
+struct Step {
+    lengths: Lengths,
+    /// The number of regions that a column is divided into.
+    regions: Size,
+    /// The distance of the rows that a lane folds; so many lanes share a region of a column.
+    stride: usize,
 }
 
 impl Step {
-    /// Returns the number of lanes.
+    #[track_caller]
+    fn new(lengths: Lengths) -> Step {
+        let [outer, length, inner] = lengths;
+        if length <= LONGEST || (outer * inner >= MANY && length <= TOO_LONG) {
+            return Step { lengths, regions: Size::from(1), stride: 1 };
+        }
+        let parts = length.div_ceil(LONGEST).max(16).min(MOST_PARTS);
+        let stride = match () {
+            () if inner < 4 => 64,
+            () => 16,
+        };
+        Step { lengths, regions: parts.div_ceil(stride), stride }
+    }
+
+    #[track_caller]
+    fn parts(&self) -> Size {
+        self.regions * self.stride
+    }
+
+    /// Returns the number of elements that each lane folds; some fold one more.
+    #[track_caller]
+    fn rows(&self) -> Size {
+        self.lengths[1] / self.parts()
+    }
+
+    /// Returns the number of elements that these rows leave over.
+    #[track_caller]
+    fn rest(&self) -> Size {
+        let [_, length, _] = self.lengths;
+        if is(self.parts(), 1) { Size::from(0) } else { length - self.parts() * self.rows() }
+    }
+
     #[track_caller]
     fn lanes(&self) -> Size {
-        self.reduction.results() * self.parts
+        self.lengths[0] * self.parts() * self.lengths[2]
     }
+}
 
-    /// Returns, for each lane, the position of its result's first element, and its part.
+/// What each lane folds: the coordinates of its elements.
+struct Lane<'a> {
+    step: &'a Step,
+    outer: UInt,
+    part: UInt,
+    column: UInt,
+    /// The first row.
+    row: UInt,
+    /// The position of the first element.
+    first: UInt,
+}
+
+impl<'a> Lane<'a> {
     #[track_caller]
-    fn places(&self) -> (UInt, UInt) {
-        let lane = UInt::arange(self.lanes());
-        let results = self.reduction.results();
-        let (result, part) = match self.part_is_inner {
-            _ if is(self.parts, 1) => (lane, UInt::from(0)),
-            true => (&lane / number(self.parts), &lane % number(self.parts)),
-            false => (&lane % number(results), &lane / number(results)),
+    fn new(step: &'a Step) -> Self {
+        let [outer_length, length, inner] = step.lengths;
+        let (lane, column_of_parts) = (UInt::arange(step.lanes()), step.parts() * inner);
+        let (outer, within) = match is(outer_length, 1) {
+            true => (UInt::from(0), lane.clone()),
+            false => (&lane / number(column_of_parts), &lane % number(column_of_parts)),
         };
-        (self.reduction.kept.position(&result), part)
+        let (part, column) = (&within / number(inner), &lane % number(inner));
+        let outer_first = match is(outer_length, 1) {
+            true => UInt::from(0),
+            false => &outer * number(length * inner),
+        };
+        let region_rows = step.rows() * step.stride;
+        // The lanes of a region begin at neighbouring elements.
+        let (row, place) = match is(step.parts(), 1) {
+            true => (UInt::from(0), within),
+            false => {
+                let lanes = inner * step.stride;
+                let (region, neighbour) = (&within / number(lanes), &within % number(lanes));
+                let first = &region * number(region_rows);
+                let row = if step.stride == 1 { first } else { first + &part % number(Size::from(step.stride)) };
+                (row, region * number(region_rows * inner) + neighbour)
+            }
+        };
+        Lane { step, outer, part, column, row, first: outer_first + place }
     }
 
-    /// Combines the elements of each lane, in ascending order.
+    /// Reads the element `count` steps after the first one.
     #[track_caller]
-    pub(super) fn fold<T: Element>(
+    fn read<T: Element>(&self, source: &Array<T>, count: &UInt) -> Array<T> {
+        let stride = Size::from(self.step.stride);
+        let row = &self.row + count * number(stride);
+        let index = &self.first + count * number(stride * self.step.lengths[2]);
+        source.gather_once(&index, None, &self.known(source.width(), &row, &index))
+    }
+
+    /// Combines the rows after those of all regions into the first lanes' results.
+    #[track_caller]
+    fn add_rest<T: Element>(
         &self,
         source: &Array<T>,
+        result: Array<T>,
         combine: fn(&Array<T>, &Array<T>) -> Array<T>,
     ) -> Array<T> {
-        let (first, part) = self.places();
-        super::filled(fold(source, &self.reduction.folded, (&first, &part), &number(self.parts), combine), self.lanes())
+        let [_, length, inner] = self.step.lengths;
+        let row = &self.part + number(self.step.parts() * self.step.rows());
+        let is_there = row.lt(number(length));
+        let index = (&self.outer * number(length) + &row) * number(inner) + &self.column;
+        let value = source.gather_once(&index, Some(&is_there), &self.known(source.width(), &row, &index));
+        is_there.select(combine(&result, &value), result)
     }
 
-    /// Returns the best element of each lane and its number in the result; the first one if several are best.
-    /// `is_better` returns whether its first argument beats the second.
+    /// Returns the coordinates of an element as expressions of its position compute them, each with its value. They
+    /// replace the divisions in expressions that repeat their operands along an axis.
     #[track_caller]
-    pub(super) fn find<T: Element>(
-        &self,
-        source: &Array<T>,
-        numbers: Option<&UInt>,
-        is_better: fn(&Array<T>, &Array<T>) -> crate::Mask,
-    ) -> (Array<T>, UInt) {
-        let (first, part) = self.places();
-        let (best, number) =
-            find(source, numbers, &self.reduction.folded, (&first, &part), &number(self.parts), is_better);
-        (super::filled(best, self.lanes()), super::filled(number, self.lanes()))
+    fn known(&self, width: Size, row: &UInt, index: &UInt) -> Vec<(UInt, UInt)> {
+        let [outer, length, inner] = self.step.lengths;
+        let position = UInt::arange(width);
+        let (above, column) = (&position / number(inner), &position % number(inner));
+        if is(outer, 1) {
+            return vec![(above, row.clone()), (column, self.column.clone())];
+        }
+        let matrix = number(length * inner);
+        vec![
+            (&above % number(length), row.clone()),
+            (above, &self.outer * number(length) + row),
+            (column, self.column.clone()),
+            (&position / &matrix, self.outer.clone()),
+            (position % matrix, index - &self.outer * number(length * inner)),
+        ]
     }
-}
-
-#[track_caller]
-fn number_of_elements(view: &View) -> UInt {
-    number(view.len())
-}
-
-/// Each lane begins at an element of its part, and takes every `step`th one.
-#[jit]
-fn fold<T: Element>(
-    source: &Array<T>,
-    view: &View,
-    (first, part): (&UInt, &UInt),
-    step: &UInt,
-    combine: fn(&Array<T>, &Array<T>) -> Array<T>,
-) -> Array<T> {
-    let length = number_of_elements(view);
-    let mut result = source.gather(&(first + view.position(part)));
-    let mut number = part + step;
-    while number < length {
-        result = combine(&result, &source.gather(&(first + view.position(&number))));
-        number += step;
-    }
-    result
 }
 
 #[jit]
-fn find<T: Element>(
-    source: &Array<T>,
-    numbers: Option<&UInt>,
-    view: &View,
-    (first, part): (&UInt, &UInt),
-    step: &UInt,
-    is_better: fn(&Array<T>, &Array<T>) -> crate::Mask,
-) -> (Array<T>, UInt) {
-    let length = number_of_elements(view);
-    let name =
-        |position: &UInt, number: &UInt| numbers.map_or_else(|| number.clone(), |numbers| numbers.gather(position));
-    let position = first + view.position(part);
-    let mut best = source.gather(&position);
-    let mut best_number = name(&position, part);
-    let mut number = part + step;
-    while number < length {
-        let position = first + view.position(&number);
-        let candidate = source.gather(&position);
-        let candidate_number = name(&position, &number);
-        let ties = !(is_better(&candidate, &best) | is_better(&best, &candidate));
-        let wins = is_better(&candidate, &best) | (ties & candidate_number.lt(&best_number));
-        best = wins.select(&candidate, &best);
-        best_number = wins.select(&candidate_number, &best_number);
-        number += step;
+fn fold<T: Element>(source: &Array<T>, step: &Step, combine: fn(&Array<T>, &Array<T>) -> Array<T>) -> Array<T> {
+    let lane = Lane::new(step);
+    let rows = number(step.rows());
+    let mut result = lane.read(source, &UInt::from(0));
+    let mut count = UInt::from(1);
+    while count < rows {
+        result = combine(&result, &lane.read(source, &count));
+        count += 1;
     }
-    (best, best_number)
+    if is(step.rest(), 0) { result } else { lane.add_rest(source, result, combine) }
 }

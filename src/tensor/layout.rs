@@ -2,11 +2,11 @@
 
 use jit_core::misuse::Misuse;
 
-use super::lengths::{Sizes, is};
+use super::lengths::{Sizes, happens_to_be, is};
 use super::view::View;
 use super::{Axes, Axis, Shape, Tensor};
 use crate::Site;
-use crate::{Element, Size};
+use crate::{Element, Size, UInt};
 
 impl<T: Element> Tensor<T> {
     /// Returns the same elements, in row-major order, in another shape; −1 represents the length that fits, in one
@@ -85,6 +85,20 @@ impl<T: Element> Tensor<T> {
         let mut view = View::of(&self.shape);
         view.axes = order.iter().map(|&axis| view.axes[axis]).collect();
         self.viewed(&view)
+    }
+
+    /// Returns the tensor of which this one is the transpose, in its last two axes, if it is not evaluated and that one
+    /// is in memory.
+    #[track_caller]
+    pub(super) fn transpose_source(&self) -> Option<Self> {
+        let (rows, columns) = (self.ndim().checked_sub(2)?, self.ndim() - 1);
+        let mut shape = Sizes::from_slice(&self.shape);
+        shape.swap(rows, columns);
+        let mut view = View::of(&shape);
+        view.axes.swap(rows, columns);
+        let source = self.array.source_of_gather(&view.position(&UInt::arange(view.len())))?;
+        let is_whole = happens_to_be(source.width(), view.len());
+        is_whole.then(|| Tensor::new(source, &shape))
     }
 
     /// Returns the elements that a view shows.

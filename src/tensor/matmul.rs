@@ -1,5 +1,7 @@
 //! Products of matrices.
 
+use std::ops::RangeInclusive;
+
 use jit_core::misuse::Misuse;
 use jit_core::native::{self, MatMul};
 
@@ -10,10 +12,14 @@ use super::{Axes, Tensor};
 use crate::Site;
 use crate::{Array, Number, Size, UInt, jit};
 
-/// Matrices with fewer rows or columns are multiplied by a traced loop …
-const NATIVE_SIDE: usize = 4;
-/// … and so are those with fewer products of elements.
-const NATIVE_PRODUCTS: usize = 1 << 12;
+/// Matrices with fewer products of elements are multiplied by a traced loop.
+const LARGE_PRODUCTS: usize = 1 << 12;
+/// Products of matrices with so few sums …
+const FEW_SUMS: usize = 1 << 14;
+/// … of at least so many products each …
+const LONG_SUM: usize = 1 << 13;
+/// … are divided into so many parts.
+const PARTS: RangeInclusive<usize> = 8..=256;
 
 impl<T: Number> Tensor<T> {
     /// Multiplies matrices: `m × k` by `k × n` is `m × n`.
@@ -22,8 +28,10 @@ impl<T: Number> Tensor<T> {
     /// that axis is not in the result. Sums of halves are computed in single precision; integers wrap.
     ///
     /// Stays lazy. Products of small matrices are traced; each element is the sum of its products in ascending order.
-    /// The factors of large ones are materialised in memory, and sums of floats are computed as by
-    /// [`jit_core::native::matmul`].
+    /// Products of a large matrix and a single row or column are sums along an axis, see [`Tensor::sum`], which are
+    /// computed together with the factors. The factors of other large ones are materialised in memory, and sums of
+    /// floats are computed as by [`jit_core::native::matmul`]; long sums of which there are few, in parts that are
+    /// added as by [`Tensor::sum`]. The transpose of a matrix in memory is not copied.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -51,13 +59,19 @@ impl<T: Number> Tensor<T> {
         }
         let product = Product::new(&a, &b);
         let mut shape = product.shape();
+        let array = if T::TYPE.is_float() && T::TYPE.bits() == 16 {
+            let [a, b] = [&a, &b].map(|factor| Factor::new(factor).cast::<f32>());
+            product.compute(&a, &b).cast()
+        } else {
+            product.compute(&Factor::new(&a), &Factor::new(&b))
+        };
         if other.ndim() == 1 {
             shape.pop();
         }
         if self.ndim() == 1 {
             shape.remove(product.batch.len());
         }
-        Tensor::new(product.compute(&a.array, &b.array), &shape)
+        Tensor::new(array, &shape)
     }
 
     /// Returns the sums of products along the last axis of this tensor and the second to last, or only, axis of
@@ -161,37 +175,108 @@ impl Product {
     }
 
     #[track_caller]
-    fn compute<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Array<T> {
+    fn compute<T: Number>(&self, a: &Factor<T>, b: &Factor<T>) -> Array<T> {
         let count = super::shape::element_count(&self.shape());
         if is_empty(&self.shape()) || is(self.inner, 0) {
             return Array::zeros(count);
         }
-        if T::TYPE.is_float() && T::TYPE.bits() == 16 {
-            return self.compute(&a.cast::<f32>(), &b.cast::<f32>()).cast();
-        }
-        if let Some((product, batch)) = self.as_native(a, b) {
-            return native::matmul_of_sizes(a, b, product, [self.rows, self.inner, self.columns, batch]);
+        let (left, right) = (&a.tensor.array, &b.tensor.array);
+        // A traced loop can be fused into other kernels, and can use the state of loops.
+        let is_large = self.rows * self.inner * self.columns >= LARGE_PRODUCTS;
+        if is_large && !native::is_in_loop(left) && !native::is_in_loop(right) {
+            if self.columns == 1 {
+                return a.times_vector(&b.tensor.swap_axes(-2, -1));
+            }
+            if self.rows == 1 {
+                return b.vector_times(&a.tensor);
+            }
+            if let Some(product) = self.as_native(a, b) {
+                return product;
+            }
         }
         let result = UInt::arange(count);
         let (row, column) = (self.row.position(&result), self.column.position(&result));
-        super::filled(sums_of_products(a, b, (&row, &column), &number(self.columns), &number(self.inner)), count)
+        let sums = sums_of_products(left, right, (&row, &column), &number(self.columns), &number(self.inner));
+        super::filled(sums, count)
+    }
+
+    /// Returns the product by a library call; `None` if it does not have such a batch.
+    #[track_caller]
+    fn as_native<T: Number>(&self, a: &Factor<T>, b: &Factor<T>) -> Option<Array<T>> {
+        let batch = product(&self.batch);
+        let [is_a_shared, is_b_shared] = [is_shared(self.matrices[0], batch)?, is_shared(self.matrices[1], batch)?];
+        let parts = if is(batch, 1) { self.parts(a, b) } else { 1 };
+        let (inner, batch) = (self.inner / parts, batch * parts);
+        let lengths = [self.rows, inner, self.columns, batch];
+        let [rows, inner, columns, count] = lengths.map(Size::now);
+        let product = MatMul {
+            batch: count,
+            is_a_transposed: a.transposed.is_some(),
+            is_b_transposed: b.transposed.is_some(),
+            // Parts have factors of their own.
+            is_a_shared: is_a_shared && count > 1 && parts == 1,
+            is_b_shared: is_b_shared && count > 1 && parts == 1,
+            ..MatMul::new(rows, inner, columns)
+        };
+        let products = native::matmul_of_sizes(a.in_memory(), b.in_memory(), product, lengths);
+        if parts == 1 {
+            return Some(products);
+        }
+        Some(Tensor::new(products, &[batch, self.rows, self.columns]).sum(0).array)
+    }
+
+    /// Returns the number of parts into which the sums of one product are divided: a library call computes a few
+    /// elements of the result on one thread. The parts of both factors are consecutive in memory if the left one is
+    /// transposed and the right one is not.
+    #[track_caller]
+    fn parts<T: Number>(&self, a: &Factor<T>, b: &Factor<T>) -> usize {
+        let is_divisible = a.transposed.is_some() && b.transposed.is_none();
+        if !is_divisible || self.rows * self.columns > FEW_SUMS || self.inner < LONG_SUM {
+            return 1;
+        }
+        // The possible parts depend on the divisors.
+        let inner = self.inner.get();
+        PARTS.rev().find(|parts| inner.is_multiple_of(*parts)).unwrap_or(1)
     }
 }
 
-impl Product {
-    /// Returns the product as a library call, if the matrices are large enough for that to pay. A traced loop can be
-    /// fused into other kernels, and can use the state of loops.
+/// A factor of a product, and the tensor in memory of which it is the transpose.
+struct Factor<T: Number> {
+    tensor: Tensor<T>,
+    transposed: Option<Tensor<T>>,
+}
+
+impl<T: Number> Factor<T> {
     #[track_caller]
-    fn as_native<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Option<(MatMul, Size)> {
-        let is_large =
-            self.rows * self.inner * self.columns >= NATIVE_PRODUCTS && self.rows.min(self.columns) >= NATIVE_SIDE;
-        if !is_large || native::is_in_loop(a) || native::is_in_loop(b) {
-            return None;
+    fn new(tensor: &Tensor<T>) -> Self {
+        Factor { tensor: tensor.clone(), transposed: tensor.transpose_source() }
+    }
+
+    #[track_caller]
+    fn cast<U: Number>(&self) -> Factor<U> {
+        Factor { tensor: self.tensor.cast(), transposed: self.transposed.as_ref().map(Tensor::cast) }
+    }
+
+    fn in_memory(&self) -> &Array<T> {
+        &self.transposed.as_ref().unwrap_or(&self.tensor).array
+    }
+
+    /// Returns the products of the rows of these matrices and a row.
+    #[track_caller]
+    fn times_vector(&self, row: &Tensor<T>) -> Array<T> {
+        match &self.transposed {
+            None => (&self.tensor * row).sum(-1).array,
+            Some(matrix) => (matrix * row.swap_axes(-2, -1)).sum(-2).array,
         }
-        let batch = product(&self.batch);
-        let [is_a_shared, is_b_shared] = [is_shared(self.matrices[0], batch)?, is_shared(self.matrices[1], batch)?];
-        let [rows, inner, columns, count] = [self.rows, self.inner, self.columns, batch].map(Size::now);
-        Some((MatMul { batch: count, is_a_shared, is_b_shared, ..MatMul::new(rows, inner, columns) }, batch))
+    }
+
+    /// Returns the products of a row and the columns of these matrices.
+    #[track_caller]
+    fn vector_times(&self, row: &Tensor<T>) -> Array<T> {
+        match &self.transposed {
+            None => (&self.tensor * row.swap_axes(-2, -1)).sum(-2).array,
+            Some(matrix) => (matrix * row).sum(-1).array,
+        }
     }
 }
 

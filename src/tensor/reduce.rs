@@ -8,10 +8,11 @@ use std::ops::RangeInclusive;
 
 use jit_core::misuse::Misuse;
 
-use super::fold::Reduction;
+use super::fold::fold_rows;
 use super::lengths::{Sizes, is, is_empty, number, product};
+use super::view::{coordinates, number_of};
 use super::{Axes, Tensor};
-use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, Size, UInt};
+use crate::{Array, Element, FloatElement, Logic, Number, ReduceOp, Size, UInt};
 
 /// Sums of more neighbours than this are computed from sums of …
 const LONG_SUM: usize = 2048;
@@ -42,8 +43,7 @@ impl<T: Element> Tensor<T> {
         } else {
             let (block, rest) = self.trailing(&named);
             let array = in_blocks(&self.array, operation.op, block);
-            let reduction = Reduction::new(&rest, &named);
-            if is(reduction.length(), 1) { array } else { folded(&array, reduction, operation.pair) }
+            folded(array, rest, &named, operation.pair)
         };
         Tensor::new(array, &shape)
     }
@@ -80,15 +80,22 @@ fn in_blocks<T: Element>(array: &Array<T>, op: ReduceOp, block: Size) -> Array<T
     }
 }
 
-/// Folds until each result is one element.
+/// Combines the elements along some axes: neighbouring ones together, the last ones first.
 #[track_caller]
-fn folded<T: Element>(source: &Array<T>, reduction: Reduction, pair: fn(&Array<T>, &Array<T>) -> Array<T>) -> Array<T> {
-    let (mut source, mut rest) = (source.clone(), Some(reduction));
-    while let Some(reduction) = rest {
-        let (step, next) = reduction.step();
-        (source, rest) = (step.fold(&source, pair), next);
+fn folded<T: Element>(
+    mut array: Array<T>,
+    mut shape: Sizes,
+    axes: &[usize],
+    pair: fn(&Array<T>, &Array<T>) -> Array<T>,
+) -> Array<T> {
+    let is_folded = |shape: &Sizes, axis: usize| axes.contains(&axis) && !is(shape[axis], 1);
+    while let Some(last) = (0..shape.len()).rfind(|&axis| is_folded(&shape, axis)) {
+        let first = (0..last).rfind(|&axis| !axes.contains(&axis) && !is(shape[axis], 1)).map_or(0, |axis| axis + 1);
+        let lengths = [&shape[..first], &shape[first..=last], &shape[last + 1..]].map(product);
+        array = fold_rows(&array, lengths, pair);
+        shape[first..=last].fill(Size::from(1));
     }
-    source
+    array
 }
 
 /// Sums and products of halves are computed in single precision.
@@ -107,6 +114,14 @@ fn adding<T: Number>() -> Operation<T> {
 
 fn multiplying<T: Number>() -> Operation<T> {
     Operation { op: ReduceOp::Mul, pair: |a, b| a * b }
+}
+
+fn minimum<T: Number>() -> Operation<T> {
+    Operation { op: ReduceOp::Min, pair: |a, b| a.min(b) }
+}
+
+fn maximum<T: Number>() -> Operation<T> {
+    Operation { op: ReduceOp::Max, pair: |a, b| a.max(b) }
 }
 
 impl<T: Number> Tensor<T> {
@@ -140,7 +155,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_min(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { op: ReduceOp::Min, pair: |a, b| a.min(b) })
+        self.reduced(axes.into(), &minimum())
     }
 
     /// Returns the largest element along axes; NaN if any is NaN. For no elements: minus infinity, or the smallest
@@ -148,7 +163,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_max(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { op: ReduceOp::Max, pair: |a, b| a.max(b) })
+        self.reduced(axes.into(), &maximum())
     }
 
     /// Returns the position of the smallest element along an axis, the first one of several; NaN beats any number.
@@ -159,7 +174,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn argmin(&self, axes: impl Into<Axes>) -> Tensor<u32> {
-        self.found(axes.into(), ReduceOp::Min, |a, b| a.lt(b) | (a.ne(a) & b.eq(b)))
+        self.found(axes.into(), &minimum())
     }
 
     /// Returns the position of the largest element along an axis, the first one of several; NaN beats any number. For
@@ -171,41 +186,40 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn argmax(&self, axes: impl Into<Axes>) -> Tensor<u32> {
-        self.found(axes.into(), ReduceOp::Max, |a, b| a.gt(b) | (a.ne(a) & b.eq(b)))
+        self.found(axes.into(), &maximum())
     }
 
+    /// Returns the position of the best element along axes: the first element that is equal to it, or NaN like it.
     #[track_caller]
-    fn found(&self, axes: Axes, op: ReduceOp, is_better: fn(&Array<T>, &Array<T>) -> Mask) -> Tensor<u32> {
+    fn found(&self, axes: Axes, operation: &Operation<T>) -> Tensor<u32> {
         let named = axes.resolve(&self.shape);
-        let shape = self.reduced_shape(&named, axes.keeps);
-        let reduction = Reduction::new(&self.shape, &named);
-        if is(reduction.length(), 0) && !is_empty(&shape) {
+        let (shape, length) = (self.reduced_shape(&named, axes.keeps), self.count_along(&axes));
+        if is(length, 0) && !is_empty(&shape) {
             let what = format!("there is no minimum or maximum along axes {named:?} of shape {:?}", &*self.shape);
             Misuse::new(what, crate::Site::here()).hint("an axis of length 0 has no smallest element").panic();
         }
         if is_empty(&shape) {
             return Tensor::new(Array::zeros(0), &shape);
         }
-        if self.trailing(&named).0.is_always(reduction.length()) {
-            return Tensor::new(self.found_in_blocks(op, reduction.length()), &shape);
-        }
-        let (mut source, mut numbers, mut rest) = (self.array.clone(), None::<UInt>, Some(reduction));
-        while let Some(reduction) = rest {
-            let (step, next) = reduction.step();
-            let (best, number) = step.find(&source, numbers.as_ref(), is_better);
-            (source, numbers, rest) = (best, Some(number), next);
-        }
-        Tensor::new(numbers.unwrap_or_else(|| UInt::from(0)), &shape)
+        let best = self.reduced(super::keep_dims(axes.clone()), operation).spread_to(&self.shape);
+        let is_best = self.array.eq(best.array) | self.array.ne(&self.array);
+        let position = self.with_array(is_best.select(self.positions_along(&named), u32::MAX));
+        position.reduced(axes, &minimum())
     }
 
-    /// Returns the position of the best element of each block of neighbours: the first element that is equal to it, or
-    /// NaN like it.
+    /// Returns the position of each element among those that differ from it only along some axes, in row-major order.
     #[track_caller]
-    fn found_in_blocks(&self, op: ReduceOp, block: Size) -> UInt {
-        let best = self.array.block_reduce(op, block);
+    fn positions_along(&self, axes: &[usize]) -> UInt {
         let lane = UInt::arange(self.width());
-        let is_best = self.array.eq(best.gather(&(&lane / number(block)))) | self.array.ne(&self.array);
-        is_best.select(lane % number(block), u32::MAX).block_reduce(ReduceOp::Min, block)
+        let (block, rest) = self.trailing(axes);
+        if product(&rest).is_always(product(&self.reduced_shape(axes, false))) {
+            return lane % number(block);
+        }
+        let all = coordinates(&self.shape, &lane);
+        let along = |axis: &usize| axes.contains(axis);
+        let lengths: Sizes = (0..self.ndim()).filter(along).map(|axis| self.shape[axis]).collect();
+        let places: Vec<UInt> = (0..self.ndim()).filter(along).map(|axis| all[axis].clone()).collect();
+        number_of(&lengths, &places)
     }
 }
 

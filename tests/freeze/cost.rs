@@ -53,8 +53,8 @@ fn allocations(mut call: impl FnMut()) -> u64 {
     (0..10).map(count).min().unwrap()
 }
 
-/// Whether calls are replays and nothing else, of generated code: the interpreter allocates memory for the values of its
-/// lanes.
+/// Whether calls are replays and nothing else, of generated code: the interpreter allocates memory for the values of
+/// its lanes.
 fn replays_alone_on_generated_code() -> bool {
     crate::is_frozen() && std::env::var_os("JIT_FREEZE_VERIFY").is_none() && crate::tested_devices::has_llvm()
 }

@@ -19,7 +19,9 @@ impl<T: Element> Array<T> {
     ///
     /// Sums and products of floats have the same bits on every device, for any number of threads and any vector width:
     /// blocks of at most 32 elements are combined in ascending order, starting from the identity (so that a sum of
-    /// zeros is +0); longer ones in the order of [`Array::sum`], see [`jit_runtime::ir`].
+    /// zeros is +0). In blocks of at most 512, element `i` is added to the running sum `i % 8`, except that up to seven
+    /// elements at the end are added to the first one, and these sums are added in pairs. Longer blocks are summed in
+    /// the order of [`Array::sum`], see [`jit_runtime::ir`].
     ///
     /// ```
     /// # use jit_core as jit;

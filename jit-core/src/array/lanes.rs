@@ -1,8 +1,11 @@
 //! Values that depend on other lanes: gathers and reductions.
 
 use jit_runtime::ir::ReduceOp;
+use smallvec::SmallVec;
 
-use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Size};
+use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Size, UInt};
+use crate::graph::node::Var;
+use crate::graph::op::Op;
 use crate::trace::{gather, record, reduce};
 
 impl<T: Element> Array<T> {
@@ -40,6 +43,27 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn gather_repeated<I: Integer>(&self, elements: Size, index: &Array<I>, mask: Option<&Mask>) -> Self {
         Array::from_var(gather::gather_repeated(&self.var, elements, index.var(), mask.map(Array::var)))
+    }
+
+    /// Like [`Array::gather`], or [`Array::gather_masked`], at indices that are in range, and of which no two are
+    /// equal, in all lanes and iterations of the loop around it: an expression is then never recomputed, however much
+    /// it costs. `known` are expressions of the lane number of this array, each with its value at the index.
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    pub fn gather_once(&self, index: &UInt, mask: Option<&Mask>, known: &[(UInt, UInt)]) -> Self {
+        let known: SmallVec<[(Var, Var); 8]> =
+            known.iter().map(|(of, value)| (of.var().clone(), value.var().clone())).collect();
+        Array::from_var(gather::gather_once(&self.var, index.var(), mask.map(Array::var), &known))
+    }
+
+    /// Returns the array of which this one is the elements at an index, without a mask, if it is not evaluated.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn source_of_gather(&self, index: &UInt) -> Option<Self> {
+        let is_gather = self.var.op() == Op::Gather && !self.var.is_evaluated() && self.var.operand(2).is_none();
+        let is_at_index = is_gather && self.var.operand(1)?.is_same(index.var());
+        if is_at_index { self.var.operand(0).map(Array::from_var) } else { None }
     }
 
     #[track_caller]

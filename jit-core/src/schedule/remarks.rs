@@ -42,7 +42,7 @@ impl<'g, 'e> Remarks<'g, 'e> {
         self.recomputed(&computed, kernel, total);
         self.gathered(&computed, kernel, total);
         self.copied(group, kernel);
-        self.transposed(group, kernel);
+        self.moved(group, kernel);
         computed().for_each(|number| self.is_computed[number as usize] = true);
     }
 
@@ -103,7 +103,7 @@ impl<'g, 'e> Remarks<'g, 'e> {
     }
 
     /// Remarks copies that move the elements of an operand of a product of matrices.
-    fn transposed(&self, group: &Group, kernel: KernelId) {
+    fn moved(&self, group: &Group, kernel: KernelId) {
         let graph = self.graph;
         for &call in &graph.natives {
             let entry = &graph.entries[call as usize];
@@ -115,7 +115,7 @@ impl<'g, 'e> Remarks<'g, 'e> {
                 let moved = &graph.entries[operand as usize];
                 let is_move = moved.op == Op::Gather && graph.entries[moved.operands[0] as usize].is_evaluated;
                 if is_move && !moved.is_evaluated && group.roots.contains(&operand) {
-                    self.remark(Fault::Transposed, entry.var.site(), kernel, 1, group.roots.len() as u32);
+                    self.remark(Fault::Moved, entry.var.site(), kernel, 1, group.roots.len() as u32);
                 }
             }
         }

@@ -1,8 +1,9 @@
 //! Recording block reductions: every block of consecutive lanes is combined into one value.
 //!
 //! The code of a reducing kernel is called once for each block, which costs as much as a few hundred lanes. So short
-//! blocks are combined by a kernel with one lane per block, each reading its own elements. The choice depends only on
-//! the length of the blocks, and so does the order in which floats are added.
+//! blocks are combined by a kernel with one lane per block, each reading its own elements: several neighbours at a
+//! time, which is one wide read. The choice depends only on the length of the blocks, and so does the order in which
+//! floats are added.
 
 use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, scalar};
@@ -12,10 +13,18 @@ use super::{gather, record, reduce, region};
 use crate::graph::node::Var;
 use crate::size::Size;
 
-/// Blocks of at most this many lanes are combined by one lane, in ascending order.
+/// Blocks of at most this many lanes are combined by one lane, in ascending order …
 const SHORT: usize = 32;
+/// … and longer ones in this many running results, as long as the block is at most …
+const RUNNING: usize = 8;
+/// … this long.
+const LONG: usize = 512;
 /// Blocks of at most this many lanes are combined without a loop.
 const UNROLLED: usize = 8;
+/// So many elements are read at a time.
+const ROUND: usize = 8;
+/// Elements of short blocks that cost more than this to compute are computed one by one.
+const MAX_COST: u32 = 32;
 
 /// Combines each block of lanes into one value; the last block may be shorter.
 #[track_caller]
@@ -34,7 +43,7 @@ pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: Size) -> Var {
     if reduce::is_rounded_once(op, a.ty()) {
         return record::cast(a.ty(), &block_reduce(op, &record::cast(Type::F32, a), block));
     }
-    if block <= SHORT { short_blocks(op, a, block) } else { record::block_reduce_node(op, a, block) }
+    if block <= LONG { short_blocks(op, a, block) } else { record::block_reduce_node(op, a, block) }
 }
 
 /// Returns the reductions of a value that is the same in every lane, if they are exact.
@@ -57,9 +66,13 @@ fn short_blocks(op: ReduceOp, a: &Var, block: Size) -> Var {
     let _outside = region::exit_all();
     if block <= UNROLLED {
         let block = block.get();
-        Blocks::new(op, a, block.into()).unrolled(block)
-    } else {
-        Blocks::new(op, a, block).in_loop()
+        return Blocks::new(op, a, block.into()).unrolled(block);
+    }
+    let blocks = Blocks::new(op, a, block);
+    match () {
+        () if block > SHORT => blocks.in_rounds(RUNNING),
+        () if a.cost() > MAX_COST => blocks.combined_one_by_one(&number(0), &blocks.identity),
+        () => blocks.in_rounds(1),
     }
 }
 
@@ -71,8 +84,12 @@ struct Blocks<'a> {
     /// The lanes of the last block, if it is shorter.
     rest: Size,
     identity: Var,
-    /// The start of each lane's block.
+    /// Each lane, and the start of its block.
+    lane: Var,
     first: Var,
+    /// The number of a block and the position in it, as expressions of a source's lane.
+    number: Var,
+    position: Var,
     /// The lanes whose blocks are complete.
     is_whole: Var,
 }
@@ -85,7 +102,10 @@ impl<'a> Blocks<'a> {
         let first = record::binary(BinaryOp::Mul, &lane, &record::size(block));
         let is_whole = is_below(&lane, source.width() / block);
         let identity = record::literal(ty, scalar::identity(op, ty), 1);
-        Blocks { op: op.as_binary(), source, block, rest: source.width() % block, identity, first, is_whole }
+        let (element, length) = (record::lane_index(source.width()), record::size(block));
+        let [number, position] = [BinaryOp::Div, BinaryOp::Rem].map(|op| record::binary(op, &element, &length));
+        let (op, rest) = (op.as_binary(), source.width() % block);
+        Blocks { op, source, block, rest, identity, lane, first, number, position, is_whole }
     }
 
     #[track_caller]
@@ -97,28 +117,73 @@ impl<'a> Blocks<'a> {
             let index = record::binary(BinaryOp::Add, &self.first, &number(position));
             // Each block has at least one lane.
             let is_there = (is_last_short && position > 0).then(|| is_below(&index, self.source.width()));
-            let combined = self.combined(&total, &gather::gather(self.source, &index, is_there.as_ref()));
+            let value = self.read_behind(&number(0), position, is_there.as_ref());
+            let combined = self.combined(&total, &value);
             total = is_there.map_or(combined.clone(), |is_there| record::select(&is_there, &combined, &total));
         }
         total
     }
 
+    /// Combines the elements from a position on into a result.
     #[track_caller]
-    fn in_loop(&self) -> Var {
-        let length = match self.rest.is_always(Size::from(0)) {
-            true => record::size(self.block),
-            // If all blocks are whole in this call, no block is shorter.
-            false => record::select(&self.is_whole, &record::size(self.block), &record::size(self.rest)),
-        };
-        let inits = [number(0), self.identity.clone()];
-        let (mut recorder, state) = LoopRecorder::begin(&inits, Site::here());
+    fn combined_one_by_one(&self, first: &Var, result: &Var) -> Var {
+        let length = self.of_length(|length| length);
+        let (mut recorder, state) = LoopRecorder::begin(&[first.clone(), result.clone()], Site::here());
         let [position, total] = [&state[0], &state[1]];
         recorder.condition(&record::compare(CompareOp::Lt, position, &length));
-        let index = record::binary(BinaryOp::Add, &self.first, position);
-        let combined = self.combined(total, &gather::gather(self.source, &index, None));
+        let combined = self.combined(total, &self.read_behind(position, 0, None));
         let next = record::binary(BinaryOp::Add, position, &number(1));
         let mut results = recorder.finish(vec![next, combined]);
         results.swap_remove(1)
+    }
+
+    /// Combines element `i` into running result `i` modulo their number; what is left over after the last round, into
+    /// the first one. The running results are combined in pairs.
+    #[track_caller]
+    fn in_rounds(&self, running: usize) -> Var {
+        let rounds = self.of_length(|length| length / ROUND);
+        let mut inits = vec![number(0)];
+        inits.resize(1 + running, self.identity.clone());
+        let (mut recorder, state) = LoopRecorder::begin(&inits, Site::here());
+        // Rounds are counted, since a position that grows in steps would have a bound that is too large by a step.
+        let round = &state[0];
+        recorder.condition(&record::compare(CompareOp::Lt, round, &rounds));
+        let mut next = state.clone();
+        next[0] = record::binary(BinaryOp::Add, round, &number(1));
+        let position = record::binary(BinaryOp::Mul, round, &number(ROUND));
+        for distance in 0..ROUND {
+            let result = &mut next[1 + distance % running];
+            *result = self.combined(result, &self.read_behind(&position, distance, None));
+        }
+        let mut results = recorder.finish(next).split_off(1);
+        let left_over = record::binary(BinaryOp::Mul, &rounds, &number(ROUND));
+        results[0] = self.combined_one_by_one(&left_over, &results[0]);
+        while results.len() > 1 {
+            results = results.chunks(2).map(|pair| self.combined(&pair[0], &pair[1])).collect();
+        }
+        results.swap_remove(0)
+    }
+
+    /// Returns a function of the length of each lane's block.
+    #[track_caller]
+    fn of_length(&self, function: impl Fn(Size) -> Size) -> Var {
+        let [whole, last] = [self.block, self.rest].map(|length| record::size(function(length)));
+        match self.rest.is_always(Size::from(0)) {
+            true => whole,
+            // If all blocks are whole in this call, no block is shorter.
+            false => record::select(&self.is_whole, &whole, &last),
+        }
+    }
+
+    /// Reads the element at a distance from a position in each lane's block. Reads that differ only in the distance are
+    /// reads of neighbours.
+    #[track_caller]
+    fn read_behind(&self, position: &Var, distance: usize, mask: Option<&Var>) -> Var {
+        let add = |a: &Var, b: &Var| record::binary(BinaryOp::Add, a, b);
+        let index = add(&add(&self.first, position), &number(distance));
+        let known =
+            [(self.number.clone(), self.lane.clone()), (self.position.clone(), add(position, &number(distance)))];
+        gather::gather_once(self.source, &index, mask, &known)
     }
 
     #[track_caller]

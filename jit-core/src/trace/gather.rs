@@ -59,6 +59,22 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     }
 }
 
+/// Like [`gather`] at indices that are in range, and of which no two are equal, in all lanes and iterations of the loop
+/// around it: an expression is then never recomputed, however much it costs. `known` are expressions of the lane number
+/// of the source, each with its value at the index.
+#[track_caller]
+pub(crate) fn gather_once(source: &Var, index: &Var, mask: Option<&Var>, known: &[(Var, Var)]) -> Var {
+    if config::is_debug_on() || source.width() <= 1 || index.literal().is_some() || uniform_value(source).is_some() {
+        return gather(source, index, mask);
+    }
+    check_source(source);
+    let at = Position::new(source, index, mask);
+    match at.substitute_known(source, known) {
+        Some(value) => masked(&value, mask, record::common_width([Some(index), mask, None]).into()),
+        None => gather(source, index, mask),
+    }
+}
+
 /// Like [`gather`], but a source of width 1 counts as repeated to a number of elements.
 #[track_caller]
 pub(crate) fn gather_repeated(source: &Var, elements: Size, index: &Var, mask: Option<&Var>) -> Var {
@@ -143,14 +159,19 @@ impl Position {
     #[track_caller]
     fn substitute(&self, source: &Var) -> Option<Var> {
         let is_repeated = region::innermost_loop() != RegionId::NONE;
+        if is_repeated && source.cost() > MAX_LOOP_COST { None } else { self.substitute_known(source, &[]) }
+    }
+
+    /// Returns the source's expression at the index, if there is one. The values at the index of some expressions of
+    /// the lane number are known.
+    #[track_caller]
+    fn substitute_known(&self, source: &Var, known: &[(Var, Var)]) -> Option<Var> {
         if source.is_evaluated() || source.flags() & flag::CONTROL != 0 {
             return None;
         }
-        if is_repeated && source.cost() > MAX_LOOP_COST {
-            return None;
-        }
+        let done = known.iter().map(|(of, value)| (of.address(), value.clone())).collect();
         let edges = edges::read();
-        let mut substitution = Substitution { at: self, done: FxHashMap::default() };
+        let mut substitution = Substitution { at: self, done };
         let value = substitution.run(source);
         drop(edges);
         if value.is_some() && events::is_profiled() {

@@ -160,7 +160,7 @@ pub enum Fault {
     /// It copies an array that is scattered to, because it is still referenced elsewhere.
     Copied,
     /// It moves the elements of an operand of a product of matrices.
-    Transposed,
+    Moved,
 }
 
 /// What is noted while profiles run.

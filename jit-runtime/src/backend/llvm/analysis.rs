@@ -62,6 +62,8 @@ pub(super) struct Analysis {
     pub(super) hoisted: Vec<bool>,
     /// The probable shapes of varying values.
     pub(super) hints: Vec<Option<Hint>>,
+    /// The sums of such a value and a shared one.
+    pub(super) moved: Vec<Option<(Value, Value)>>,
     /// Gathers that are executed together.
     pub(super) rows: Rows,
     /// Accesses that can be proven to be in range.
@@ -79,10 +81,12 @@ impl Analysis {
         };
         solver.region(TOP);
         let hoisted = solver.hoisted();
-        let (used, hints, rows, ranges) = (used(kernel), Vec::new(), Rows::default(), Ranges::default());
-        let mut analysis =
-            Analysis { used, hoisted, hints, rows, ranges, shapes: solver.shapes, constants: solver.constants };
+        let (used, hints, moved) = (used(kernel), Vec::new(), Vec::new());
+        let (rows, ranges) = (Rows::default(), Ranges::default());
+        let Solver { shapes, constants, .. } = solver;
+        let mut analysis = Analysis { used, hoisted, hints, moved, rows, ranges, shapes, constants };
         analysis.hints = hints::hints(kernel, &analysis);
+        analysis.moved = hints::moved(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.ranges = Ranges::of(kernel, &analysis);
         analysis

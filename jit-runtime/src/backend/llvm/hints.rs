@@ -8,7 +8,7 @@ use super::analysis::{Analysis, Shape};
 use crate::ir::{BinaryOp, Kernel, Op, Value};
 
 /// The probable relation between the lanes of most packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Hint {
     /// The same value.
     Shared,
@@ -26,6 +26,22 @@ pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
         }
     }
     hints
+}
+
+/// For each sum of a value with a hint and a value that the lanes of a packet share: both. The lanes of the sum are
+/// related as those of the first value.
+pub(super) fn moved(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<(Value, Value)>> {
+    let mut moved = vec![None; kernel.types.len()];
+    let has_hint = |value: Value| analysis.index_hint(kernel, value).is_some();
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        let Op::Binary(BinaryOp::Add, a, b) = inst.op else { continue };
+        moved[inst.first.index()] = match () {
+            () if has_hint(a) && analysis.shape(b).is_scalar() => Some((a, b)),
+            () if has_hint(b) && analysis.shape(a).is_scalar() => Some((b, a)),
+            () => None,
+        };
+    }
+    moved
 }
 
 fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -> Option<Hint> {

@@ -58,7 +58,7 @@ pub enum WarningKind {
     Recomputes,
     /// A kernel gathers from an expression, and computes it at each index.
     RecomputesGathered,
-    /// An operand of a product of matrices is copied to move its elements, such as by a transposition.
+    /// An operand of a product of matrices is copied to move its elements, such as a slice.
     CopiesOperand,
     /// Kernels of few lanes are launched thousands of times.
     TinyLaunches,

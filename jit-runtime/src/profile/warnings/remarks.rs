@@ -81,7 +81,7 @@ impl Line {
                 "drop the other handles of the array before the scatter, or move the array instead of cloning it; \
                  state of a frozen function is passed by `&mut`",
             ),
-            Fault::Transposed => (
+            Fault::Moved => (
                 WarningKind::CopiesOperand,
                 format!(
                     "an operand of a product of matrices, of {place}, is copied {count} times to move its \

@@ -159,15 +159,14 @@ impl Codegen<'_> {
             Shape::Varying => {
                 let lanes = self.lanes_of(mask);
                 // Only a vector can be read under a mask that may be empty for one packet.
-                let hint = self.analysis.index_hint(self.kernel, index);
+                let (hint, packets) = (self.analysis.index_hint(self.kernel, index), self.packets);
                 let gathers = match hint.filter(|hint| lanes.is_none() || *hint == Hint::Consecutive) {
                     Some(hint) => {
-                        let vectors = self.vectors(index);
-                        let gather = |(packet, &indices): (usize, &Raw)| {
+                        let gather = |packet: usize| {
                             let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
-                            self.gather_checked(hint, buffer, index, indices, lanes)
+                            self.gather_checked(hint, buffer, index, packet, lanes)
                         };
-                        vectors.iter().enumerate().map(gather).collect()
+                        (0..packets).map(gather).collect()
                     }
                     None => {
                         let lanes = self.lanes_inside(buffer, index, lanes);
@@ -250,20 +249,51 @@ impl Codegen<'_> {
         self.emit.sub(moved, self.emit.i64(self.step()))
     }
 
-    /// Gathers a packet, after comparing its indices with the expected pattern.
-    fn gather_checked(&mut self, hint: Hint, buffer: ParamId, index: Value, indices: Raw, lanes: Option<Raw>) -> Raw {
-        let index_type = self.ty(index);
+    /// Whether the indices of a packet differ from the expected pattern, and the first one. Of a sum of such indices
+    /// and a shared value, the former are compared: once for all sums, and outside of loops in which they do not change.
+    fn compared(&mut self, hint: Hint, index: Value, packet: usize) -> (Raw, Raw) {
+        if let Some((indices, distance)) = self.analysis.moved[index.index()] {
+            let (differs, first) = self.compared(hint, indices, packet);
+            let distance = self.scalar(distance);
+            return (differs, self.emit.add(first, distance));
+        }
+        let indices = self.vectors(index)[packet];
+        if let Some(&compared) = self.compared.get(&(indices, hint)) {
+            return compared;
+        }
+        let mut first = None;
+        let differs = self.emit.after_definition(indices, |e| {
+            let start = *first.insert(e.extract_element(indices, e.i64(0)));
+            self.any(&Packets::from_elem(self.differing(hint, self.ty(index), indices, start), 1))
+        });
+        let compared = (differs, first.expect("code that follows a definition is generated at once"));
+        if !self.emit.is_constant(indices) {
+            self.compared.insert((indices, hint), compared);
+        }
+        compared
+    }
+
+    /// The lanes whose index differs from the expected pattern.
+    fn differing(&self, hint: Hint, ty: Type, indices: Raw, first: Raw) -> Raw {
         let e = &self.emit;
-        let first = e.extract_element(indices, e.i64(0));
         let expected = match hint {
             Hint::Shared => e.splat(first, self.lanes),
-            Hint::Consecutive => e.add(e.splat(first, self.lanes), e.iota(index_type.bits(), self.lanes, 0)),
+            Hint::Consecutive => e.add(e.splat(first, self.lanes), e.iota(ty.bits(), self.lanes, 0)),
         };
-        let mut differs = e.icmp(LLVMIntNE, indices, expected);
-        if let Some(lanes) = lanes {
-            differs = e.and(differs, lanes);
-        }
-        let differs = self.any(&Packets::from_elem(differs, 1));
+        e.icmp(LLVMIntNE, indices, expected)
+    }
+
+    /// Gathers a packet, after comparing its indices with the expected pattern.
+    fn gather_checked(&mut self, hint: Hint, buffer: ParamId, index: Value, packet: usize, lanes: Option<Raw>) -> Raw {
+        let (index_type, indices) = (self.ty(index), self.vectors(index)[packet]);
+        let (differs, first) = match lanes {
+            None => self.compared(hint, index, packet),
+            Some(lanes) => {
+                let first = self.emit.extract_element(indices, self.emit.i64(0));
+                let differs = self.emit.and(self.differing(hint, index_type, indices, first), lanes);
+                (self.any(&Packets::from_elem(differs, 1)), first)
+            }
+        };
         let (first, count) = match hint {
             Hint::Shared => (self.wide_index(index_type, first), 1),
             Hint::Consecutive => (self.consecutive_start(index_type, first), u64::from(self.lanes)),

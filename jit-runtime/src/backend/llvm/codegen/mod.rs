@@ -39,6 +39,7 @@ use smallvec::SmallVec;
 
 use super::analysis::{Analysis, Shape};
 use super::emit::{Block, Conversion, Emitter, Raw};
+use super::hints::Hint;
 use super::polls::Polls;
 use super::rows::Role;
 use crate::backend::loader::{ENTRY, RECORD_BYTES, VERIFIED};
@@ -90,6 +91,8 @@ struct Codegen<'a> {
     limit_vectors: FxHashMap<(ParamId, Reach, u64), Raw>,
     /// Divisors that are known before the first lane.
     shared_divisors: FxHashMap<Value, SharedDivisor>,
+    /// For packets of indices that were compared with an expected pattern: whether they differ, and the first one.
+    compared: FxHashMap<(Raw, Hint), (Raw, Raw)>,
     /// The addresses of local memory, if it is accessed.
     locals: Vec<Option<Raw>>,
     /// The active lanes of each packet; all if none.
@@ -168,6 +171,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         limits: FxHashMap::default(),
         limit_vectors: FxHashMap::default(),
         shared_divisors: FxHashMap::default(),
+        compared: FxHashMap::default(),
         locals: Vec::new(),
         mask: None,
         group_start: None,

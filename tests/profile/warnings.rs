@@ -176,16 +176,16 @@ fn expensive(x: &Float) -> Float {
 #[test]
 fn a_value_that_several_kernels_compute() {
     on_each_device(|| {
-        let x = resident(1200);
+        let x = resident(40_000);
         let twice = profile_of(|| {
             let y = expensive(&x);
-            jit::eval(&(y.block_sum(100), y.block_sum(300))).unwrap();
+            jit::eval(&(y.block_sum(4000), y.block_sum(10_000))).unwrap();
         });
         assert_eq!(of_kind(&twice, WarningKind::Recomputes).len(), 1, "{twice}");
         let once = profile_of(|| {
             let y = expensive(&x);
             jit::eval(&y).unwrap();
-            jit::eval(&(y.block_sum(100), y.block_sum(300))).unwrap();
+            jit::eval(&(y.block_sum(4000), y.block_sum(10_000))).unwrap();
         });
         assert_silent(&once);
     });

@@ -24,11 +24,11 @@ use crate::trace::region;
 /// use jit::prelude::*;
 ///
 /// let x = Float::linspace(0.0, 1.0, 100_000).make_opaque();
-/// let (mean, profile) = jit::profile(|| {
+/// let (sum, profile) = jit::profile(|| {
 ///     let waves = (&x * 6.0).sin() + (&x * 9.0).cos();
-///     waves.mean().item()
+///     waves.sum().item()
 /// });
-/// assert!(mean?.is_finite());
+/// assert!(sum?.is_finite());
 /// println!("{profile}"); //                          kernels, functions and warnings
 /// assert_eq!(profile.totals().launches, 1);
 /// let kernel = &profile.kernels()[0];

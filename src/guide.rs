@@ -6,6 +6,7 @@
 //! | [`evaluation`] | which values stay lazy, what evaluates and why, which results match to the bit, how to observe it |
 //! | [`freezing`] | `#[freeze]`: the use of a recording, its arguments and results, host calls |
 //! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG`, cancelling |
+//! | [`speed`] | the profile of a program, what it warns of, when this is fast, and recipes |
 //! | [`accuracy`] | the largest errors of the math functions, measured |
 //! | [`performance`] | measurements, the baselines they are compared with, and known weaknesses |
 //!
@@ -20,6 +21,7 @@ pub mod language {}
 
 #[doc = "[debugging.md]: crate::guide::debugging#cancelling"]
 #[doc = "[freezing.md]: crate::guide::freezing"]
+#[doc = "[speed.md]: crate::guide::speed"]
 #[doc = ""]
 #[doc = include_str!("../docs/evaluation.md")]
 pub mod evaluation {}
@@ -30,9 +32,16 @@ pub mod evaluation {}
 pub mod freezing {}
 
 #[doc = "[evaluation.md]: crate::guide::evaluation#how-to-observe-it"]
+#[doc = "[speed.md]: crate::guide::speed"]
 #[doc = ""]
 #[doc = include_str!("../docs/debugging.md")]
 pub mod debugging {}
+
+#[doc = "[performance.md]: crate::guide::performance"]
+#[doc = "[freezing.md]: crate::guide::freezing"]
+#[doc = ""]
+#[doc = include_str!("../docs/speed.md")]
+pub mod speed {}
 
 #[doc = include_str!("../docs/accuracy.md")]
 pub mod accuracy {}

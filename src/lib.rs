@@ -80,7 +80,8 @@
 //! and `#[jit(fast_math)]` select faster functions with errors of a few more units in the last place.
 //!
 //! **Observing.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
-//! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph.
+//! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph. [`profile`](fn@profile) measures where the
+//! time of a part of a program goes, and warns of what costs more than necessary.
 //!
 //! **Cancelling.** [`cancel`] ends the computations of the process. [`with_timeout`] ends a closure that computes for
 //! too long.
@@ -89,8 +90,8 @@
 //!
 //! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on
 //! [evaluation](guide::evaluation), [freezing](guide::freezing), [debugging](guide::debugging),
-//! [accuracy](guide::accuracy) and [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`],
-//! [`tensor`], [`random`] and [`texture`] build on it.
+//! [speed](guide::speed), [accuracy](guide::accuracy) and [performance](guide::performance). [`Array`] lists what
+//! arrays can do; [`linalg`], [`tensor`], [`random`] and [`texture`] build on it.
 
 // Code that the macro generates refers to the crate by its external name; this makes the name work inside, too.
 extern crate self as jit;
@@ -98,15 +99,15 @@ extern crate self as jit;
 pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
-#[doc(inline)]
-pub use jit_core::freeze;
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
-    Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan,
-    Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor,
+    Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Profile, Promote, PromotesTo,
+    Scan, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor,
     VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees,
     whos,
 };
+#[doc(inline)]
+pub use jit_core::{freeze, profile};
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
 pub use jit_runtime::cache;
 pub use jit_runtime::cancel::{cancel, with_timeout};

@@ -21,6 +21,7 @@ pub mod freeze;
 pub mod graph;
 #[doc(hidden)]
 pub mod misuse;
+pub mod profile;
 mod schedule;
 mod size;
 mod thread_state;
@@ -37,6 +38,7 @@ pub use array::{
 pub use array::{enums, native, trees};
 pub use enums::{Traced, TracedEnum};
 pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
+pub use profile::{Profile, profile};
 pub use size::Size;
 pub use trace::fast_math;
 pub use traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};

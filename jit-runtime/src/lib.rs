@@ -28,6 +28,7 @@ pub mod ir;
 pub mod launch;
 pub mod log;
 pub mod memory;
+pub mod profile;
 pub mod recording;
 pub mod report;
 mod site;

@@ -1,6 +1,8 @@
 //! Calls of `#[jit]` functions while they are traced: each gets a label, is counted, and must not recurse without end.
 
 use jit_runtime::Site;
+use jit_runtime::stats::count_trace;
+use jit_runtime::stats::events::{self, Activity, Started};
 
 use super::recursion::Recursion;
 use crate::trace::function_label::{LabelScope, Labelled, label};
@@ -8,6 +10,9 @@ use crate::trace::function_label::{LabelScope, Labelled, label};
 /// One call of a `#[jit]` function: a label, a `tracing` span, and one count of a trace in the statistics.
 #[derive(Debug)]
 pub struct FunctionScope {
+    traced: Started,
+    function: &'static Labelled,
+    site: Site,
     _recursion: Recursion,
     _label: LabelScope,
     _span: tracing::span::EnteredSpan,
@@ -21,8 +26,16 @@ pub struct FunctionScope {
 #[must_use]
 #[track_caller]
 pub fn enter(function: &'static Labelled) -> FunctionScope {
-    let recursion = Recursion::enter(function, Site::here());
-    jit_runtime::stats::count_trace();
+    let site = Site::here();
+    let recursion = Recursion::enter(function, site);
+    count_trace();
+    let traced = events::begin();
     let span = tracing::debug_span!(target: "jit", "trace", function = function.label()).entered();
-    FunctionScope { _recursion: recursion, _label: label(function), _span: span }
+    FunctionScope { traced, function, site, _recursion: recursion, _label: label(function), _span: span }
+}
+
+impl Drop for FunctionScope {
+    fn drop(&mut self) {
+        self.traced.end(Some(self.site), || Activity::Trace(self.function.label().into()));
+    }
 }

@@ -8,6 +8,7 @@ use jit_runtime::cancel;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{GuardFailure, ReplayInputs, Replayed, Scalar, SizeId};
+use jit_runtime::stats::events::{self, Activity};
 use jit_runtime::{Error, Site};
 use smallvec::SmallVec;
 
@@ -174,7 +175,10 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             }
         }
         let body = body.take().expect("a call that was replayed is done");
-        self.record(scratch, arguments, body, lifted, &guard_failures).map(Some)
+        let span = events::begin();
+        let result = self.record(scratch, arguments, body, lifted, &guard_failures);
+        span.end(Some(self.site), || Activity::Recording(self.function.last_recording()));
+        result.map(Some)
     }
 
     /// Evaluates the arrays that are still expressions, and fills those in memory that are still constants.
@@ -200,7 +204,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         arguments: A,
         body: &mut Option<impl FnOnce(&mut A::Proxies) -> R>,
     ) -> Result<Result<R, (A, Missed)>, Error> {
-        let is_verified = self.function.is_verified();
+        let (span, is_verified) = (events::begin(), self.function.is_verified());
         self.function.find(self.of, &scratch.layout, &mut scratch.found);
         let mut failed = Vec::new();
         for position in 0..scratch.found.len() {
@@ -235,7 +239,10 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
                     self.function.touch(&entry);
                     self.function.count_replay();
                     let body = if is_verified { body.take() } else { None };
-                    return self.give_back(&entry, plan, scratch, arguments, body).map(Ok);
+                    let given_back = self.give_back(&entry, plan, scratch, arguments, body);
+                    let name = self.function.name.into();
+                    span.end(Some(self.site), || Activity::Replay(name, self.function.site));
+                    return given_back.map(Ok);
                 }
             };
             failed.push((Arc::clone(&entry), guard_failure));

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock, Once};
 use jit_runtime::fork::Held;
 use jit_runtime::log::{self, Level};
 use jit_runtime::recording::{Guard, Recording, Scalar};
+use jit_runtime::stats::events::Recorded;
 use jit_runtime::{config, ir::Type};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -15,7 +16,7 @@ use smallvec::SmallVec;
 
 use super::layout::{ArgumentSummary, Form, Layout};
 use super::shared::SharedLeaf;
-use super::{Explanation, Retrace, Stats, explain};
+use super::{Cause, Explanation, Retrace, Stats, explain};
 use crate::fork;
 use crate::graph::node::Var;
 use jit_runtime::Site;
@@ -244,6 +245,15 @@ impl Function {
     #[must_use]
     pub fn explain(&self) -> Explanation {
         Explanation::new(self.table.lock().retraces.clone())
+    }
+
+    /// Returns the function and the cause of its last recording, for profiles.
+    pub(super) fn last_recording(&self) -> Recorded {
+        let last = self.table.lock().retraces.last().cloned();
+        let (function, place) = (self.name.into(), self.site);
+        let hint = last.as_ref().and_then(|retrace| retrace.hint);
+        let cause = last.filter(|retrace| retrace.cause != Cause::First).map(|retrace| retrace.cause.to_string());
+        Recorded { function, place, cause, hint }
     }
 
     /// Discards all recordings and counters.

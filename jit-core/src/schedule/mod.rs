@@ -11,6 +11,7 @@
 //! | per-lane local memory | `local` |
 //! | checked indices | `check` |
 //! | explanations of evaluations | `explain` |
+//! | remarks about slow kernels, for profiles | `remarks` |
 //! | elements for the host | `read` |
 //! | computing only some lanes | `selected` |
 //! | library calls | `native` |
@@ -29,6 +30,7 @@ use jit_runtime::fork::Held;
 use jit_runtime::launch::{Launch, Notes, prepare};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
+use jit_runtime::stats::events::{self, Activity, KernelId};
 use jit_runtime::{Error, ErrorKind, Label, Site, cancel, launch as machine, stats};
 use smallvec::SmallVec;
 
@@ -55,9 +57,11 @@ pub(crate) use native::filled;
 mod order;
 mod place;
 pub(crate) mod read;
+mod remarks;
 mod selected;
 
 pub(crate) use draw::draw;
+use remarks::Remarks;
 pub(crate) use selected::{Selected, Selection, evaluate_selected};
 
 /// Launches in execution order.
@@ -162,7 +166,10 @@ fn evaluate_missing<'a>(
     static WATCHED: Once = Once::new();
     fork::watch(&WATCHED, hold);
     stats::count_evaluation();
-    run(plan(&missing, why, site)?, site)
+    let span = events::begin();
+    let outcome = plan(&missing, why, site).and_then(|plan| run(plan, site));
+    span.end(Some(site), || Activity::Evaluation(why));
+    outcome
 }
 
 /// Builds the kernels.
@@ -178,14 +185,19 @@ fn plan(wanted: &[&Var], why: &'static str, site: Site) -> Result<Plan, Error> {
     let mut outputs = emit::Outputs::default();
     let mut steps = SmallVec::new();
     let mut calls = native::calls(&graph).into_iter().peekable();
+    let mut remarks = Remarks::begin(&graph);
     for group in &groups {
         while let Some(call) = calls.next_if(|&call| graph.entries[call as usize].stage <= group.stage) {
             steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
         }
         let emitted = emit::emit(&graph, group, &mut outputs)?;
         let written = written(&graph, group, &outputs);
-        let (lanes, reduce_block) = (group.lanes, group.reduce_block());
-        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label: label(&graph, group), written }));
+        let (lanes, reduce_block, label) = (group.lanes, group.reduce_block(), label(&graph, group));
+        if let Some(remarks) = &mut remarks {
+            let (width, ops) = (lanes.lanes as usize, emitted.kernel.op_count());
+            remarks.make(group, KernelId { label, site, width, ops });
+        }
+        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, written }));
     }
     for call in calls {
         steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{HostInput, HostSource};
+use jit_runtime::stats::events;
 use jit_runtime::{Error, Site};
 
 use super::evaluate;
@@ -26,6 +27,7 @@ pub(crate) enum HostElements {
 ///
 /// When the evaluation fails, and in a frozen function, except in its host calls.
 pub(crate) fn read_for_host(var: &Var, why: &'static str, site: Site) -> Result<HostElements, Error> {
+    events::note_read(site);
     if let Some(seen) = read_foreign(var, why, site)? {
         return Ok(seen);
     }

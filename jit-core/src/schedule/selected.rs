@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
+use jit_runtime::stats::events::{self, Activity};
 use jit_runtime::{Error, Site, config, stats};
 use smallvec::SmallVec;
 
@@ -90,9 +91,12 @@ fn compute(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site
     if wanted.is_empty() {
         return Ok(Some(Selected { values: Vec::new(), retained: Vec::new() }));
     }
+    let span = events::begin();
     let Some(Computed { plan, outputs, retained }) = plan(selection, wanted, why, site)? else { return Ok(None) };
     stats::count_evaluation();
-    run(plan, site)?;
+    let outcome = run(plan, site);
+    span.end(Some(site), || Activity::Evaluation(why));
+    outcome?;
     let narrow = |var: &Var, buffer| record::data_at(var.site(), var.ty(), selection.len_of(var), buffer);
     let value = |(var, buffer): (&&Var, Option<Arc<Buffer>>)| match buffer {
         Some(buffer) => narrow(var, buffer),

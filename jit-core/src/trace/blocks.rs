@@ -87,9 +87,8 @@ struct Blocks<'a> {
     /// Each lane, and the start of its block.
     lane: Var,
     first: Var,
-    /// The number of a block and the position in it, as expressions of a source's lane.
-    number: Var,
-    position: Var,
+    /// The number of a block and the position in it, as expressions of the source's lane, if that is an expression.
+    coordinates: Option<[Var; 2]>,
     /// The lanes whose blocks are complete.
     is_whole: Var,
 }
@@ -102,10 +101,12 @@ impl<'a> Blocks<'a> {
         let first = record::binary(BinaryOp::Mul, &lane, &record::size(block));
         let is_whole = is_below(&lane, source.width() / block);
         let identity = record::literal(ty, scalar::identity(op, ty), 1);
-        let (element, length) = (record::lane_index(source.width()), record::size(block));
-        let [number, position] = [BinaryOp::Div, BinaryOp::Rem].map(|op| record::binary(op, &element, &length));
+        let coordinates = (!source.is_evaluated()).then(|| {
+            let (element, length) = (record::lane_index(source.width()), record::size(block));
+            [BinaryOp::Div, BinaryOp::Rem].map(|op| record::binary(op, &element, &length))
+        });
         let (op, rest) = (op.as_binary(), source.width() % block);
-        Blocks { op, source, block, rest, identity, lane, first, number, position, is_whole }
+        Blocks { op, source, block, rest, identity, lane, first, coordinates, is_whole }
     }
 
     #[track_caller]
@@ -181,8 +182,11 @@ impl<'a> Blocks<'a> {
     fn read_behind(&self, position: &Var, distance: usize, mask: Option<&Var>) -> Var {
         let add = |a: &Var, b: &Var| record::binary(BinaryOp::Add, a, b);
         let index = add(&add(&self.first, position), &number(distance));
-        let known =
-            [(self.number.clone(), self.lane.clone()), (self.position.clone(), add(position, &number(distance)))];
+        let Some([of_number, of_position]) = &self.coordinates else {
+            return gather::gather(self.source, &index, mask);
+        };
+        let position = add(position, &number(distance));
+        let known = [(of_number.clone(), self.lane.clone()), (of_position.clone(), position)];
         gather::gather_once(self.source, &index, mask, &known)
     }
 

@@ -12,6 +12,7 @@ use jit_runtime::Site;
 use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
+use jit_runtime::stats::events::{self, Gathered};
 use rustc_hash::FxHashMap;
 
 use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
@@ -188,8 +189,12 @@ impl Position {
         }
         let done = known.iter().map(|(of, value)| (of.address(), value.clone())).collect();
         let edges = edges::read();
-        let value = Substitution { at: self, done, reads_left: max_reads }.run(source);
+        let mut substitution = Substitution { at: self, done, reads_left: max_reads };
+        let value = substitution.run(source);
         drop(edges);
+        if value.is_some() && events::is_profiled() {
+            substitution.note(source);
+        }
         value
     }
 }
@@ -204,7 +209,7 @@ struct Substitution<'a> {
 
 impl Substitution<'_> {
     #[track_caller]
-    fn run(mut self, source: &Var) -> Option<Var> {
+    fn run(&mut self, source: &Var) -> Option<Var> {
         let mut pending = vec![source.clone()];
         while let Some(var) = pending.last() {
             if self.done.contains_key(&var.address()) {
@@ -224,7 +229,18 @@ impl Substitution<'_> {
                 return None;
             }
         }
-        self.done.remove(&source.address())
+        self.done.get(&source.address()).cloned()
+    }
+
+    /// Tells profiles that the expression is computed at the index, too.
+    #[cold]
+    #[track_caller]
+    fn note(&self, source: &Var) {
+        let site = Site::here();
+        // A read from memory is necessary in any case.
+        let own = self.done.values().filter(|value| value.op() != Op::Gather && value.site() == site);
+        let weight = own.map(|value| value.op().weight()).sum();
+        events::note_gathered(Gathered { site, source: source.site(), weight });
     }
 
     /// Returns the operands that must be recorded first.

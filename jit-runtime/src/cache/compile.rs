@@ -9,6 +9,7 @@ use crate::config::Device;
 use crate::float_mode::Standard;
 use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
+use crate::stats::events::{self, Activity, Compiled};
 use crate::{Error, ErrorKind, stats};
 use crate::{Label, Site};
 
@@ -22,7 +23,7 @@ pub(super) fn compile(
     site: Option<Site>,
 ) -> Result<Entry, Error> {
     let _mode = Standard::enter();
-    let started = Instant::now();
+    let (started, span) = (Instant::now(), events::begin());
     // Later stages rely on it, and take longer.
     verify(&kernel, label)?;
     let optimised = optimised(&kernel);
@@ -32,6 +33,7 @@ pub(super) fn compile(
     })?;
     let compile_time = started.elapsed();
     stats::count_compile(compile_time);
+    span.end(site, || Activity::Compile(Compiled { label, hash, ops: kernel.op_count(), is_better: false }));
     let compiled_ops = optimised.op_count();
     let origin = Origin { hash, device, options, label, site, compile_time, compiled_ops };
     let entry = Entry::new(kernel, executable, &origin);

@@ -21,7 +21,6 @@ pub(crate) struct Entry {
     pub(crate) facts: Arc<Facts>,
     /// How its results depend on the order of lanes.
     pub(crate) shown: Shown,
-    pub(crate) has_loop: bool,
     executable: Box<dyn Executable>,
     /// Code that was compiled with more effort.
     better: OnceLock<Box<dyn Executable>>,
@@ -55,17 +54,16 @@ impl Entry {
             device: origin.device,
             ops: kernel.op_count(),
             reduces: params.iter().any(|param| param.reduction.is_some()),
+            has_loop: kernel.has_loop(),
             params,
             lanes_per_step: executable.lanes_per_step(),
             code_bytes: executable.code_bytes(),
             compile_time: origin.compile_time,
         };
         // Only interpreted kernels have no code.
-        let has_loop = kernel.has_loop();
-        let cost = Cost::new(origin.compiled_ops, has_loop, facts.code_bytes == 0, facts.lanes_per_step);
+        let cost = Cost::new(origin.compiled_ops, facts.has_loop, facts.code_bytes == 0, facts.lanes_per_step);
         Entry {
             shown: Shown::by(&kernel),
-            has_loop,
             kernel,
             options: origin.options,
             executable,
@@ -161,7 +159,10 @@ fn param_facts(kernel: &Kernel) -> Vec<ParamFacts> {
             Op::Gather { buffer, .. }
             | Op::Scatter { buffer, .. }
             | Op::Atomic { buffer, .. }
-            | Op::CompareExchange { buffer, .. } => params[buffer.index()].by_index = true,
+            | Op::CompareExchange { buffer, .. } => {
+                let param = &mut params[buffer.index()];
+                param.indexed = param.indexed.saturating_add(1);
+            }
             Op::Reduce { op, buffer, .. } => params[buffer.index()].reduction = Some(op),
             _ => {}
         }
@@ -181,7 +182,7 @@ fn declared(param: &Param) -> ParamFacts {
         reads: matches!(access, Some(Access::Read | Access::ReadWrite)),
         writes: matches!(access, Some(Access::Write | Access::ReadWrite | Access::Reduce)),
         by_lane: false,
-        by_index: false,
+        indexed: 0,
         reduction: None,
         combined: None,
     }

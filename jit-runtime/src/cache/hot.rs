@@ -17,7 +17,8 @@ use crate::sync::{Mutex, persist};
 use crate::backend;
 use crate::config::{self, Tier};
 use crate::log::{self, Level};
-use crate::stats;
+use crate::stats::events::{self, Activity, Compiled};
+use crate::stats::{self, Facts};
 
 use super::entry::Entry;
 use super::{compile, forms};
@@ -116,13 +117,15 @@ fn next() -> Option<Weak<Entry>> {
 }
 
 fn improve(entry: &Entry) {
-    let (facts, started) = (&entry.facts, Instant::now());
+    let (facts, started, span) = (&entry.facts, Instant::now(), events::begin());
     let optimised = compile::optimised(&entry.kernel);
     match backend::improve(facts.device, &optimised, entry.options) {
         Ok(None) => {}
         Ok(Some(better)) => {
             entry.improve(better);
             stats::count_recompile();
+            let Facts { label, hash, ops, .. } = **facts;
+            span.end(facts.site, || Activity::Compile(Compiled { label, hash, ops, is_better: true }));
             log::emit(Level::Info, || {
                 format!("compiled `{}` ({:016x}) with more effort: {:?}", facts.label, facts.hash, started.elapsed())
             });

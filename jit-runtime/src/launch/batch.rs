@@ -14,7 +14,7 @@ use crate::backend::{RawArgument, Scatters};
 use crate::cache::Entry;
 use crate::cache::cost::{Division, Estimate};
 use crate::cancel::{Poll, Token};
-use crate::stats::{self, Planned};
+use crate::stats::{self, Observers, Planned, WatchedBatch};
 use crate::{Error, Label, Site};
 
 pub(crate) use super::work::Access;
@@ -30,6 +30,24 @@ pub(crate) struct Member {
     pub(crate) tile: Option<u32>,
     pub(crate) label: Label,
     pub(crate) site: Option<Site>,
+}
+
+impl Member {
+    /// The launch as a profile notes it.
+    fn watched(&self, stretch: &Stretch, table: &[RawArgument]) -> stats::Member<'_> {
+        let elements = table[self.arguments.clone()].iter().map(|argument| argument.length as usize);
+        stats::Member {
+            facts: &self.entry.facts,
+            label: self.label,
+            site: self.site,
+            width: self.width,
+            traffic: self.entry.facts.traffic(self.width, elements),
+            share: match stretch.range.len() {
+                1 => 1.0,
+                _ => self.entry.cost.estimate(self.width).ns() / stretch.estimate.ns().max(1.0),
+            },
+        }
+    }
 }
 
 /// The positions of the launches to run, and what statistics count for them.
@@ -154,8 +172,10 @@ pub(crate) unsafe fn try_run<'a>(
 ) -> Option<Result<u64, Error>> {
     let Some(first) = run.positions.first().map(|&at| &members[at as usize]) else { return Some(Ok(0)) };
     let token = Token::current();
+    let observers = Observers::now();
     let all = || {
         token.check(first.label, first.site)?;
+        let mut watched = if observers.are_profiling() { Some(WatchedBatch::new()) } else { None };
         for stretch in &run.stretches {
             let each = || run.positions[stretch.range.clone()].iter().map(|&at| &members[at as usize]);
             match stretch.division() {
@@ -167,6 +187,9 @@ pub(crate) unsafe fn try_run<'a>(
                     token.check(member.label, member.site)
                 })?,
             }
+            if let Some(watched) = &mut watched {
+                watched.ran(each().map(|member| member.watched(stretch, table)), stretch.range.len() > 1);
+            }
         }
         token.check(first.label, first.site)
     };
@@ -175,7 +198,7 @@ pub(crate) unsafe fn try_run<'a>(
     if let Ok(elapsed) = &outcome {
         stats::count_busy(*elapsed);
         run.ran(*elapsed);
-        run.planned.iter().for_each(stats::count_replayed);
+        run.planned.iter().for_each(|planned| stats::count_replayed(planned, observers));
     }
     Some(outcome)
 }

@@ -10,6 +10,7 @@ use crate::{Error, ErrorKind};
 const MAX_WIDTH: usize = 1 << 32;
 
 /// Checks the number, kinds and sizes of the arguments, and that each written buffer is bound only once.
+#[inline]
 pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
     if ready.width > MAX_WIDTH {
         return Err(refuse(ready, format!("there are at most {MAX_WIDTH} lanes")));
@@ -44,6 +45,7 @@ fn holds(ready: &Ready, position: usize, ty: Type, len: usize) -> Result<(), Err
     Err(refuse(ready, format!("argument {position} is not a buffer of {len} {ty} elements, which its checks read")))
 }
 
+#[inline]
 fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result<(), String> {
     let Argument::Buffer(buffer, elements) = argument else {
         return if param.is_buffer { Err("is a scalar where a buffer is expected".into()) } else { Ok(()) };
@@ -65,6 +67,7 @@ fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result
     if fits { Ok(()) } else { Err(format!("claims {elements} elements in {} bytes", buffer.size_bytes())) }
 }
 
+#[inline]
 fn bound_once(ready: &Ready, position: usize) -> Result<(), Error> {
     let Argument::Buffer(written, _) = &ready.arguments[position] else { return Ok(()) };
     let is_same =

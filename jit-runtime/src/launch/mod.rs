@@ -56,6 +56,7 @@ use crate::config::{self, Device, Tier};
 use crate::ir::{Kernel, Op, Param, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
+use crate::stats::events::Traffic;
 use crate::stats::{self, Record, Time};
 use crate::{Error, Label, Site};
 
@@ -82,6 +83,7 @@ use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 #[doc(hidden)]
 pub use fork::watch as watch_forks;
+pub(crate) use pool::wait_for_all;
 pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;
@@ -172,6 +174,11 @@ impl Ready {
             is_hit: self.is_hit,
             time,
         }
+    }
+
+    /// The bytes that the launch accesses.
+    fn traffic(&self) -> Traffic {
+        self.entry.facts.traffic(self.width, self.arguments.iter().map(Argument::elements))
     }
 }
 
@@ -291,18 +298,18 @@ fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), 
         ready.entry.cost.learn(ready.width, elapsed);
         ready.entry.ran(elapsed);
         stats::count_busy(elapsed);
-        stats::record(|| ready.record(Time::Done(elapsed)));
+        stats::record_done(elapsed, |time| ready.record(time), || ready.traffic());
     }))
 }
 
 fn enqueue(ready: Ready, bound: Bound, estimate: Estimate, token: Token) {
     let time = Arc::new(AtomicU64::new(0));
-    stats::record(|| ready.record(Time::Later(Arc::clone(&time))));
+    let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
     let division = bound.division(&ready.entry, estimate, threads());
     let (label, site) = (ready.label, ready.site);
     let work = Box::new(KernelWork { entry: Arc::clone(&ready.entry), bound, division });
     let blocks = Blocks::new(division.blocks, threads());
-    task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, token, label, site });
+    task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, watched, token, label, site });
 }
 
 /// Targets of scatters are private where that is faster. Results bypass the cache if the arrays of the launch would not

@@ -19,6 +19,7 @@ use super::{blocks, team};
 use crate::config;
 use crate::memory::failure::Failure;
 use crate::memory::reclaim;
+use crate::stats::events::{self, Activity};
 
 /// How long a thread without work polls before it sleeps. Waking it takes about 25 µs, and the host often takes about
 /// ten between two launches.
@@ -276,10 +277,15 @@ fn wake_waiters() {
 
 /// Returns when a launch is done, taking part in the work meanwhile: first in this launch, then in any.
 pub(super) fn wait_for(task: &Arc<Task>) {
+    if task.is_done() {
+        return;
+    }
+    let started = events::begin();
     while !task.is_done() {
         while task.may_run() && task.run_block() {}
         wait_until(|| task.is_done() || (task.may_run() && !task.is_exhausted()));
     }
+    started.end(None, || Activity::Wait);
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
@@ -300,7 +306,7 @@ fn wait_until(condition: impl Fn() -> bool) {
 
 /// Returns when all earlier launches are done.
 #[inline]
-pub(super) fn wait_for_all() {
+pub(crate) fn wait_for_all() {
     // This thread has counted its own launches, and the effects of others are visible once they are not counted any
     // more.
     if POOL.in_flight.load(Ordering::Acquire) > 0 {

@@ -243,8 +243,8 @@ impl PrivateTargets {
         let is_cut = targets.iter().any(|target| target.is_rounded);
         let segment_units = is_cut.then(|| {
             let sizes: Sizes = targets.iter().map(|target| (target.elements, target.ty.size_bytes())).collect();
-            let count = segments(&sizes, width, entry.has_loop, copies_log2);
-            let step = match (entry.facts.reduces, entry.has_loop) {
+            let count = segments(&sizes, width, entry.facts.has_loop, copies_log2);
+            let step = match (entry.facts.reduces, entry.facts.has_loop) {
                 (true, _) => 1,
                 (false, true) => LONG_SEGMENT_STEP,
                 (false, false) => SEGMENT_STEP,

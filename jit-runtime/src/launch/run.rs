@@ -145,7 +145,7 @@ impl Bound {
 
     /// Whether one thread is as fast as several.
     fn is_narrow(&self, entry: &Entry) -> bool {
-        self.chunks.width < MIN_WIDTH && !entry.has_loop
+        self.chunks.width < MIN_WIDTH && !entry.facts.has_loop
     }
 
     /// All units of the launch.

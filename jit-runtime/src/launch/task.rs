@@ -15,7 +15,7 @@ use crate::cancel::Token;
 use crate::float_mode::Standard;
 use crate::memory::failure::Failure;
 use crate::memory::order::{self, Pending, Registration};
-use crate::stats::{self, now_ns};
+use crate::stats::{self, Watched, now_ns};
 use crate::{Error, Label, Site};
 
 /// A launch that is to be queued.
@@ -26,6 +26,8 @@ pub(super) struct Queued {
     pub(super) blocks: Blocks,
     /// Receives the time that it took, for statistics.
     pub(super) time: Arc<AtomicU64>,
+    /// Tells a profile what threads work on it, if one runs.
+    pub(super) watched: Option<Box<Watched>>,
     /// Determines whether it is cancelled.
     pub(super) token: Token,
     pub(super) label: Label,
@@ -55,6 +57,7 @@ pub(crate) struct Task {
     busy_ns: AtomicU64,
     /// Receives the time that it took, for statistics.
     time: Arc<AtomicU64>,
+    watched: Option<Box<Watched>>,
     token: Token,
     label: Label,
     site: Option<Site>,
@@ -87,6 +90,7 @@ pub(super) fn enqueue(queued: Queued) {
         started_ns: AtomicU64::new(u64::MAX),
         busy_ns: AtomicU64::new(0),
         time: queued.time,
+        watched: queued.watched,
         token: queued.token,
         label: queued.label,
         site: queued.site,
@@ -204,6 +208,9 @@ impl Task {
         }
         let ended = now_ns();
         self.busy_ns.fetch_add(ended - started, Ordering::Relaxed);
+        if let Some(watched) = &self.watched {
+            watched.worked(started, ended);
+        }
         if self.unfinished_blocks.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.finish_blocks(ended);
         }
@@ -242,7 +249,11 @@ impl Task {
             unsafe { self.work.merge(part) };
             Ok(())
         };
+        let started = self.watched.as_ref().map(|_| now_ns());
         self.guard(merge);
+        if let (Some(watched), Some(started)) = (&self.watched, started) {
+            watched.worked(started, now_ns());
+        }
         if merging.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.complete(now_ns());
         }
@@ -304,7 +315,10 @@ impl Task {
             self.work.learn(busy_ns);
         }
         stats::count_busy(busy_ns);
-        let wall_ns = ended_ns.saturating_sub(self.started_ns.load(Ordering::Relaxed));
-        self.time.store(wall_ns.max(1), Ordering::Release);
+        let started_ns = self.started_ns.load(Ordering::Relaxed);
+        self.time.store(ended_ns.saturating_sub(started_ns).max(1), Ordering::Release);
+        if let Some(watched) = &self.watched {
+            watched.finish(started_ns, ended_ns);
+        }
     }
 }

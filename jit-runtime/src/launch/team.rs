@@ -13,6 +13,7 @@ use crate::sync::{Mutex, persist};
 
 use super::pool;
 use crate::float_mode::Standard;
+use crate::stats::events::{self, Activity};
 use crate::stats::{self, now_ns};
 
 /// The shared work.
@@ -148,7 +149,7 @@ pub(super) fn help() {
     TEAM.inside.fetch_add(1, Ordering::Relaxed);
     drop(job);
     let _mode = Standard::enter();
-    let started = now_ns();
+    let (started, watched) = (now_ns(), events::begin());
     while let Some(part) = claim_last() {
         // SAFETY: the owner waits until no thread is inside.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)(part) }));
@@ -157,6 +158,7 @@ pub(super) fn help() {
         }
     }
     stats::count_busy(now_ns() - started);
+    watched.end(None, || Activity::Help);
     TEAM.inside.fetch_sub(1, Ordering::Release);
 }
 

@@ -210,6 +210,11 @@ pub fn reset_peak() {
     COUNTERS.peak_bytes.store(COUNTERS.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
+/// Raises [`MemoryStats::peak_bytes`] to a peak from before [`reset_peak`].
+pub(crate) fn raise_peak(bytes: usize) {
+    COUNTERS.peak_bytes.fetch_max(bytes, Ordering::Relaxed);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

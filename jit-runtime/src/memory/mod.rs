@@ -28,8 +28,8 @@ pub(crate) mod order;
 pub(crate) mod reclaim;
 mod size_class;
 
-pub(crate) use allocator::hold;
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
+pub(crate) use allocator::{hold, raise_peak};
 pub use buffer::{Buffer, Bytes};
 pub(crate) use limit::available_bytes;
 pub use list::{copied_list, filled_list, zeroed_list};

@@ -94,7 +94,7 @@ impl Tiles<'_> {
             let block = self.blocks.of_slot[slot.index()];
             let place = block.map_or(Place::Slot(slot), Place::Block);
             let element_bytes = self.recording.slots[slot.index()].ty.size_bytes();
-            Some((place, Use { element_bytes, is_written: param.writes, is_by_index: param.by_index }))
+            Some((place, Use { element_bytes, is_written: param.writes, is_by_index: param.indexed > 0 }))
         })
     }
 }
@@ -105,5 +105,5 @@ fn is_by_lane(code: &Code) -> bool {
     let is_own = |writes: bool, by_index: bool| !writes || !by_index;
     !facts.reduces
         && code.entry.options.scatters == Scatters::Shared
-        && facts.params.iter().all(|param| is_own(param.writes, param.by_index))
+        && facts.params.iter().all(|param| is_own(param.writes, param.indexed > 0))
 }

@@ -1,10 +1,10 @@
-//! Statistics of the runtime: counters, and a record of each launch.
+//! Statistics of the runtime: counters, a record of each launch, and the events of running profiles.
 //!
 //! Counters are relaxed atomics. Records are in a ring of bounded size until they are requested. They point to facts
 //! about the kernel and are converted to a readable form on request.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,13 @@ use crate::{Label, Site};
 
 use crate::config::Device;
 
+pub mod events;
 mod facts;
+mod watch;
 
+use events::Traffic;
 pub(crate) use facts::{Facts, ParamFacts};
+pub(crate) use watch::{Member, Watched, WatchedBatch};
 
 /// The number of launches that are remembered; older ones are dropped.
 const MAX_RECORDS: usize = 4096;
@@ -34,7 +38,12 @@ static BUSY_NS: AtomicU64 = AtomicU64::new(0);
 /// All of them.
 static COUNTERS: [&AtomicU64; 10] =
     [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &RECOMPILES, &PROMOTED, &EVALUATIONS, &COMPILE_NS, &BUSY_NS];
-static IS_RECORDING: AtomicBool = AtomicBool::new(true);
+/// Who is told of launches: [`HISTORY`], [`PROFILE`], or both.
+static OBSERVERS: AtomicU8 = AtomicU8::new(HISTORY);
+/// [`kernel_history`] lists launches.
+const HISTORY: u8 = 1;
+/// A profile runs.
+const PROFILE: u8 = 2;
 static RECORDS: Mutex<Records> = Mutex::new(Records { parts: VecDeque::new(), count: 0 });
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -149,7 +158,11 @@ pub fn kernel_history() -> Vec<KernelRecord> {
 
 /// Switches the recording of launches for [`kernel_history`] on (the default) or off.
 pub fn set_kernel_history(is_on: bool) {
-    IS_RECORDING.store(is_on, Ordering::Relaxed);
+    if is_on {
+        OBSERVERS.fetch_or(HISTORY, Ordering::Relaxed);
+    } else {
+        OBSERVERS.fetch_and(!HISTORY, Ordering::Relaxed);
+    }
 }
 
 /// The record of a launch.
@@ -246,13 +259,38 @@ impl Planned {
     }
 }
 
-/// Remembers a launch.
+/// Remembers a launch that has just run on the calling thread.
 #[inline]
-pub(crate) fn record(record: impl FnOnce() -> Record) {
-    if IS_RECORDING.load(Ordering::Relaxed) {
-        let record = record();
+pub(crate) fn record_done(elapsed_ns: u64, record: impl FnOnce(Time) -> Record, traffic: impl FnOnce() -> Traffic) {
+    let observers = OBSERVERS.load(Ordering::Relaxed);
+    if observers == 0 {
+        return;
+    }
+    let record = record(Time::Done(elapsed_ns));
+    if observers & PROFILE != 0 {
+        Watched::ran_here(&record, traffic, elapsed_ns);
+    }
+    if observers & HISTORY != 0 {
         RECORDS.lock().push(Part::One(record));
     }
+}
+
+/// Remembers a launch that is being queued. Returns it if a profile watches it.
+pub(crate) fn record_queued(
+    time: &Arc<AtomicU64>,
+    record: impl FnOnce(Time) -> Record,
+    traffic: impl FnOnce() -> Traffic,
+) -> Option<Box<Watched>> {
+    let observers = OBSERVERS.load(Ordering::Relaxed);
+    if observers == 0 {
+        return None;
+    }
+    let record = record(Time::Later(Arc::clone(time)));
+    let watched = if observers & PROFILE != 0 { Some(Watched::new(&record, traffic())) } else { None };
+    if observers & HISTORY != 0 {
+        RECORDS.lock().push(Part::One(record));
+    }
+    watched
 }
 
 pub(crate) fn count_launch(launches: &AtomicU64, width: usize, is_hit: bool) {
@@ -264,10 +302,27 @@ pub(crate) fn count_launch(launches: &AtomicU64, width: usize, is_hit: bool) {
     }
 }
 
+/// Who is told of launches.
+#[derive(Clone, Copy)]
+pub(crate) struct Observers(u8);
+
+impl Observers {
+    #[inline]
+    pub(crate) fn now() -> Observers {
+        Observers(OBSERVERS.load(Ordering::Relaxed))
+    }
+
+    /// Whether a profile runs.
+    #[inline]
+    pub(crate) fn are_profiling(self) -> bool {
+        self.0 & PROFILE != 0
+    }
+}
+
 /// Counts launches whose code was available, and records them.
-pub(crate) fn count_replayed(planned: &Planned) {
+pub(crate) fn count_replayed(planned: &Planned, observers: Observers) {
     let count = planned.records.len() as u64;
-    if IS_RECORDING.load(Ordering::Relaxed) && count > 0 {
+    if observers.0 & HISTORY != 0 && count > 0 {
         RECORDS.lock().push(Part::Many(Arc::clone(&planned.records)));
     }
     LAUNCHES.fetch_add(count, Ordering::Relaxed);
@@ -296,6 +351,7 @@ pub(crate) fn count_busy(ns: u64) {
 /// Takes the locks, for a fork.
 pub(crate) fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| RECORDS.try_lock()).map(|guard| Box::new(guard) as Held));
+    events::hold(held);
 }
 
 /// Nanoseconds since some moment in this process.
@@ -336,6 +392,7 @@ mod tests {
             ops: 0,
             params: Vec::new(),
             reduces: false,
+            has_loop: false,
             lanes_per_step: 1,
             code_bytes: 0,
             compile_time: Duration::ZERO,

@@ -31,6 +31,7 @@ use crate::config::Device;
 use crate::ir::Type;
 use crate::log;
 use crate::memory::Buffer;
+use crate::stats::events::Traffic;
 use crate::stats::{self, Facts, ParamFacts, Record, Time};
 use crate::{Error, ErrorKind, Label, Site};
 
@@ -266,13 +267,13 @@ impl Step {
         let outcome = unsafe { inline::try_run(reads.chain(writes), all, self.context.label, self.context.site) }?;
         Some(outcome.map(|elapsed| {
             stats::count_busy(elapsed);
-            stats::record(|| self.record(Time::Done(elapsed)));
+            stats::record_done(elapsed, |time| self.record(time), || self.traffic());
         }))
     }
 
     fn enqueue(self, run: Box<dyn Fn(usize) + Send + Sync>) {
         let time = Arc::new(AtomicU64::new(0));
-        stats::record(|| self.record(Time::Later(Arc::clone(&time))));
+        let watched = stats::record_queued(&time, |time| self.record(time), || self.traffic());
         let parts = if self.carries.is_some() { 1 } else { threads() };
         let blocks = Blocks::new(self.blocks, parts);
         let reads = self.reads.into_iter().map(|buffer| Accessed { buffer, reads: true, writes: false });
@@ -280,7 +281,13 @@ impl Step {
         let accessed = reads.chain(writes).collect();
         let work = Box::new(LibraryCall { run, carries: self.carries });
         let Context { label, site, .. } = self.context;
-        task::enqueue(Queued { work, accessed, blocks, time, token: Token::current(), label, site });
+        task::enqueue(Queued { work, accessed, blocks, time, watched, token: Token::current(), label, site });
+    }
+
+    /// The bytes of the arrays that the step accesses, each once.
+    fn traffic(&self) -> Traffic {
+        let bytes = |buffers: &[Arc<Buffer>]| buffers.iter().map(|buffer| buffer.size_bytes()).sum();
+        Traffic { read: bytes(&self.reads), written: bytes(&self.writes) }
     }
 
     /// The record of the step in the statistics.
@@ -292,7 +299,7 @@ impl Step {
             reads: !writes,
             writes,
             by_lane: false,
-            by_index: true,
+            indexed: 1,
             reduction: None,
             combined: None,
         };
@@ -305,6 +312,7 @@ impl Step {
             ops: 0,
             params: reads.chain(self.writes.iter().map(|_| param(true))).collect(),
             reduces: false,
+            has_loop: false,
             lanes_per_step: 1,
             code_bytes: 0,
             compile_time: Duration::ZERO,

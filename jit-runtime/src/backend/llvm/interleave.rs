@@ -5,7 +5,8 @@
 //! The estimate counts, for each innermost loop, the maximum number of live vectors.
 
 use super::analysis::{Analysis, Shape, for_each_nested_operand};
-use super::codegen::local_bytes;
+use super::codegen::{TWO_BODIES_LIMIT, local_bytes};
+use super::within_rows::WithinRows;
 use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
 use crate::ir::{BinaryOp, Inst, Kernel, Op, ReduceOp, RegionId, TOP, Type, Value};
@@ -38,6 +39,9 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
         .any(|(inst, &hoisted)| !hoisted && (matches!(inst.op, Op::Reduce { .. }) || inst.op.has_regions()));
     let mut estimate = Estimate { kernel, analysis: &analysis, vectors: 0, masks: 0, limit: MAX_PACKETS };
     if !repeats {
+        if let Some(packets) = estimate.within_rows(target, options) {
+            return packets;
+        }
         let is_worth_more = options.effort == Effort::Thorough && !options.streaming_stores;
         return if is_worth_more { estimate.straight() } else { 1 };
     }
@@ -69,6 +73,15 @@ impl Estimate<'_> {
             && !self.shows_packets()
             && insts.iter().all(|inst| self.limit_of(inst) >= STRAIGHT_PACKETS);
         if fits { STRAIGHT_PACKETS } else { 1 }
+    }
+
+    /// The number of packets for code with scalars that are computed for each group within a row: many lanes share them.
+    fn within_rows(&self, target: &Target, options: CodeOptions) -> Option<usize> {
+        let most = if options.streaming_stores { STRAIGHT_PACKETS } else { MAX_PACKETS };
+        let fits = |packets: &usize| *packets <= most && packets * self.kernel.op_count() <= TWO_BODIES_LIMIT;
+        let packets = [4, 2].into_iter().find(fits).filter(|_| !self.shows_packets())?;
+        let lanes = packets * target.lanes;
+        WithinRows::of(self.kernel, &Analysis::new(self.kernel, lanes), lanes).map(|_| packets)
     }
 
     /// Whether other numbers of packets would change the grouping of float sums: better code must return the same bits.

@@ -12,7 +12,7 @@ use crate::backend::target::Target;
 use crate::ir::{Access, Kernel, Op, Param, TOP};
 
 /// The number of instructions (times packets) up to which the body is emitted twice, without and with masks.
-const TWO_BODIES_LIMIT: usize = 256;
+pub(in crate::backend::llvm) const TWO_BODIES_LIMIT: usize = 256;
 
 /// The same for bodies in which only the stores need masks.
 const TWO_PLAIN_BODIES_LIMIT: usize = 24;

@@ -250,7 +250,7 @@ impl Codegen<'_> {
     }
 
     /// Whether the indices of a packet differ from the expected pattern, and the first one. Of a sum of such indices
-    /// and a shared value, the former are compared: once for all sums, and outside of loops in which they do not change.
+    /// and a shared value, the former are compared: once for all sums, and outside of loops that do not change them.
     fn compared(&mut self, hint: Hint, index: Value, packet: usize) -> (Raw, Raw) {
         if let Some((indices, distance)) = self.analysis.moved[index.index()] {
             let (differs, first) = self.compared(hint, indices, packet);

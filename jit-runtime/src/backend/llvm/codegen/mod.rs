@@ -27,6 +27,7 @@ mod verify;
 mod within_rows;
 mod words;
 
+pub(super) use frame::TWO_BODIES_LIMIT;
 pub(super) use local::local_bytes;
 
 use bounds::Reach;

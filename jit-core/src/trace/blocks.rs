@@ -23,7 +23,7 @@ const LONG: usize = 512;
 const UNROLLED: usize = 8;
 /// So many elements are read at a time.
 const ROUND: usize = 8;
-/// Elements of short blocks that cost more than this to compute are computed one by one.
+/// Elements that cost more than this to compute are not computed several at a time.
 const MAX_COST: u32 = 32;
 
 /// Combines each block of lanes into one value; the last block may be shorter.
@@ -87,7 +87,8 @@ struct Blocks<'a> {
     /// Each lane, and the start of its block.
     lane: Var,
     first: Var,
-    /// The number of a block and the position in it, as expressions of the source's lane, if that is an expression.
+    /// The number of a block and the position in it, as expressions of the source's lane, if that is an expression
+    /// which is recorded again for each element of a round. Others are read from memory.
     coordinates: Option<[Var; 2]>,
     /// The lanes whose blocks are complete.
     is_whole: Var,
@@ -101,7 +102,8 @@ impl<'a> Blocks<'a> {
         let first = record::binary(BinaryOp::Mul, &lane, &record::size(block));
         let is_whole = is_below(&lane, source.width() / block);
         let identity = record::literal(ty, scalar::identity(op, ty), 1);
-        let coordinates = (!source.is_evaluated()).then(|| {
+        let is_copied = block <= UNROLLED || source.cost() <= MAX_COST;
+        let coordinates = (!source.is_evaluated() && is_copied).then(|| {
             let (element, length) = (record::lane_index(source.width()), record::size(block));
             [BinaryOp::Div, BinaryOp::Rem].map(|op| record::binary(op, &element, &length))
         });

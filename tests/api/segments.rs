@@ -87,7 +87,7 @@ fn segments_are_reduced_by_number_and_by_range() {
         let begins = [0, 3, 3, 10, 999, 5000, 5003];
         let ranges = begins.windows(2).map(|ends| {
             let end = ends[1].min(values.len());
-            values[ends[0]..end].iter().fold(0_u32, |sum, value| sum + value)
+            values[ends[0]..end].iter().sum::<u32>()
         });
         let list = UInt::from(begins.map(|begin| begin as u32).to_vec());
         assert_eq!(x.reduce_ranges(ReduceOp::Add, &list).to_vec().unwrap(), ranges.collect::<Vec<_>>());

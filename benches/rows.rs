@@ -94,6 +94,7 @@ const ROWS: &[Row] = &[
     Row { name: "L04b", what: "replay 100 such kernels, each on the output of the previous one",
         run: latency::replay_chain },
     Row { name: "L04c", what: "`x + 1` of width 16", run: latency::smallest },
+    Row { name: "L05", what: "`y + 1` of several widths, each on the result before", run: latency::dependent },
     Row { name: "T01", what: "functions of matrices of 1000 × 1024, frozen and not", run: tensors::large },
     Row { name: "T02", what: "functions of matrices of 100 × 124, frozen and not", run: tensors::small },
     Row { name: "T03", what: "first code and better code, one thread, 2^14 lanes", run: tiers::gains },

@@ -229,6 +229,45 @@ pub(crate) fn smallest(bench: &Bench) -> Result<(), RowError> {
     calls(bench, "L04c", names, (wanted, 0.0), &|| Ok(frozen_increment(&x)))
 }
 
+/// L05: microseconds for each of a hundred launches of `y + 1`, one after another on the result of the one before, waited
+/// for at the end: for arrays of several widths, frozen and not, and for a plain loop on one thread.
+pub(crate) fn dependent(bench: &Bench) -> Result<(), RowError> {
+    let count = if bench.smoke { 2 } else { 100 };
+    type Step = fn(&Float) -> Result<Float, RowError>;
+    let steps: [(&str, Step); 2] = [
+        ("", |y| {
+            let y = y + 1.0;
+            jit::eval(&y)?;
+            Ok(y)
+        }),
+        ("frozen, ", |y| Ok(frozen_increment(y))),
+    ];
+    for width in (10..=22).step_by(2).map(|log2| 1_usize << log2) {
+        let x = Float::zeros(width).make_opaque();
+        for (name, step) in steps {
+            let steps = || (0..count).try_fold(x.clone(), |y, _| step(&y));
+            let time = bench.median(|| {
+                drop(steps()?);
+                Ok(jit::sync()?)
+            })?;
+            let value = checksum(&steps()?.to_vec()?);
+            check("L05", value, (checksum(&vec![count as f32; width]), 0.0))?;
+            let metric = format!("{name}width {width}");
+            print_time("L05", &metric, time.part(count), Unit::Microseconds, Some(value));
+        }
+        let mut y = vec![0.0_f32; width];
+        let time = bench.median(|| {
+            for _ in 0..count {
+                y.iter_mut().for_each(|y| *y += 1.0);
+                std::hint::black_box(&mut y);
+            }
+            Ok(())
+        })?;
+        print_time("L05", &format!("plain loop, width {width}"), time.part(count), Unit::Microseconds, None);
+    }
+    Ok(())
+}
+
 /// The checksum of a frozen function's result, which must be the same for recorded and replayed calls.
 fn replayed(workload: &'static str, expected: (f64, f64), call: impl Fn() -> Float) -> Result<f64, RowError> {
     let mut value = f64::NAN;

@@ -229,8 +229,8 @@ pub(crate) fn smallest(bench: &Bench) -> Result<(), RowError> {
     calls(bench, "L04c", names, (wanted, 0.0), &|| Ok(frozen_increment(&x)))
 }
 
-/// L05: microseconds for each of a hundred launches of `y + 1`, one after another on the result of the one before, waited
-/// for at the end: for arrays of several widths, frozen and not, and for a plain loop on one thread.
+/// L05: microseconds for each of a hundred launches of `y + 1`, one after another on the result of the one before,
+/// waited for at the end: for arrays of several widths, frozen and not, and for a plain loop on one thread.
 pub(crate) fn dependent(bench: &Bench) -> Result<(), RowError> {
     let count = if bench.smoke { 2 } else { 100 };
     type Step = fn(&Float) -> Result<Float, RowError>;

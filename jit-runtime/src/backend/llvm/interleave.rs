@@ -75,7 +75,8 @@ impl Estimate<'_> {
         if fits { STRAIGHT_PACKETS } else { 1 }
     }
 
-    /// The number of packets for code with scalars that are computed for each group within a row: many lanes share them.
+    /// The number of packets for code with scalars that are computed for each group within a row: many lanes share
+    /// them.
     fn within_rows(&self, target: &Target, options: CodeOptions) -> Option<usize> {
         let most = if options.streaming_stores { STRAIGHT_PACKETS } else { MAX_PACKETS };
         let fits = |packets: &usize| *packets <= most && packets * self.kernel.op_count() <= TWO_BODIES_LIMIT;

@@ -57,10 +57,7 @@ impl Step {
             return Step { lengths, regions: Size::from(1), stride: 1 };
         }
         let parts = length.div_ceil(LONGEST).max(16).min(MOST_PARTS);
-        let stride = match () {
-            () if inner < 4 => 64,
-            () => 16,
-        };
+        let stride = if inner < 4 { 64 } else { 16 };
         Step { lengths, regions: parts.div_ceil(stride), stride }
     }
 

@@ -93,6 +93,8 @@ fn segments_are_reduced_by_number_and_by_range() {
         assert_eq!(x.reduce_ranges(ReduceOp::Add, &list).to_vec().unwrap(), ranges.collect::<Vec<_>>());
         assert_eq!(x.reduce_ranges(ReduceOp::Min, &UInt::from([7, 7])).to_vec().unwrap(), [u32::MAX]);
         assert_eq!(x.reduce_ranges(ReduceOp::Add, &UInt::from([7])).len(), 0);
+        let halves = Half::ones(3000).reduce_ranges(ReduceOp::Add, &UInt::from([0, 3000]));
+        assert_eq!(halves.to_vec().unwrap(), [half::f16::from_f32(3000.0)], "in halves, 2048 + 1 is 2048");
     });
 }
 

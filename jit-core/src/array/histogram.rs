@@ -35,18 +35,24 @@ impl<T: Integer> Array<T> {
         if bins == 0 || self.width() == 0 {
             return sums;
         }
+        sums.scatter_add_masked(weights, self, &self.is_number_below(bins));
+        sums
+    }
+
+    /// Returns where an element is at least zero and below a number.
+    #[track_caller]
+    pub(super) fn is_number_below(&self, end: Size) -> Mask {
         let mut is_inside = Mask::from(true);
         if T::TYPE.is_signed_integer() {
             is_inside &= self.ge(T::default());
         }
-        // A type too small for the number of bins has no elements beyond them.
+        // A type too small for the number has no elements beyond it.
         let sign = u32::from(T::TYPE.is_signed_integer());
         let largest = T::TYPE.bit_mask() >> sign;
-        if largest >= u64::from(u32::MAX) || bins <= largest as usize {
-            is_inside &= self.lt(Array::from_var(record::size_as(T::TYPE, bins)));
+        if largest >= u64::from(u32::MAX) || end <= largest as usize {
+            is_inside &= self.lt(Array::from_var(record::size_as(T::TYPE, end)));
         }
-        sums.scatter_add_masked(weights, self, &is_inside);
-        sums
+        is_inside
     }
 }
 

@@ -4,11 +4,11 @@ use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, scalar};
 
 use super::reductions::check_op;
-use super::{Array, Element, Integer, Mask, Number, UInt};
+use super::{Array, Element, Integer, Number, UInt};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::loops::LoopRecorder;
-use crate::trace::{gather, record};
+use crate::trace::{gather, record, reduce};
 
 impl<T: Element> Array<T> {
     /// Reduces the elements of each segment; `segments` has the number of each element's segment, in any order. As
@@ -42,15 +42,14 @@ impl<T: Element> Array<T> {
         if count == 0 || self.width() == 0 || segments.width() == 0 {
             return results;
         }
-        // Scatters leave out what is out of range.
-        results.scatter_reduce_masked(op, self, segments, &Mask::from(true));
+        results.scatter_reduce_masked(op, self, segments, &segments.is_number_below(count));
         results
     }
 
     /// Reduces consecutive elements: segment `i` has those from `begins[i]` to before `begins[i + 1]`, as the rows of a
     /// compressed sparse matrix. The result has one element fewer than `begins`. A segment without elements gets the
-    /// identity, and elements out of range count as zero. Each segment is reduced by one lane, in ascending order.
-    /// Evaluates nothing.
+    /// identity, and elements out of range count as zero. Each segment is reduced by one lane, in ascending order; sums
+    /// and products of halves are computed in single precision and rounded once. Evaluates nothing.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -78,6 +77,10 @@ impl<T: Element> Array<T> {
         let count = begins.width() - 1;
         if count == 0 {
             return Array::zeros(0);
+        }
+        if reduce::is_rounded_once(op, T::TYPE) {
+            let single = Array::<f32>::from_var(record::cast(Type::F32, &self.var));
+            return Array::from_var(record::cast(T::TYPE, &single.reduce_ranges(op, begins).var));
         }
         let lane = record::lane_index(count);
         let next = record::binary(BinaryOp::Add, &lane, &record::literal(Type::U32, 1, 1));

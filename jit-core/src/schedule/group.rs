@@ -20,7 +20,7 @@ use crate::trace::local;
 
 /// From this cost on, a value that a later kernel also needs is written to memory: the time that writing and reading
 /// take on a machine with little memory bandwidth.
-const EXPENSIVE: u32 = 32;
+pub(super) const EXPENSIVE: u32 = 32;
 
 /// One kernel.
 pub(super) struct Group {

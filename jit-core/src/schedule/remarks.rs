@@ -5,14 +5,11 @@ use jit_runtime::launch::native::Call;
 use jit_runtime::stats::events::{self, Fault, Gathered, KernelId, Remark};
 
 use super::effect::Memory;
-use super::group::{Group, is_leaf};
+use super::group::{EXPENSIVE, Group, is_leaf};
 use super::order::{Graph, NONE};
 use crate::capture::launches;
 use crate::graph::op::Op;
 use crate::graph::payload::Payload;
-
-/// Work that costs more than writing a value to memory and reading it, as in `group`.
-const EXPENSIVE: u32 = 32;
 
 /// Makes remarks about the kernels of an evaluation, one after another.
 pub(super) struct Remarks<'g, 'e> {

@@ -159,12 +159,22 @@ impl<'a> Blocks<'a> {
             *result = self.combined(result, &self.read_behind(&position, distance, None));
         }
         let mut results = recorder.finish(next).split_off(1);
-        let left_over = record::binary(BinaryOp::Mul, &rounds, &number(ROUND));
-        results[0] = self.combined_one_by_one(&left_over, &results[0]);
+        results[0] = self.with_left_over(&rounds, results[0].clone());
         while results.len() > 1 {
             results = results.chunks(2).map(|pair| self.combined(&pair[0], &pair[1])).collect();
         }
         results.swap_remove(0)
+    }
+
+    /// Combines the elements after the last round into a result: without a loop if their number is known.
+    #[track_caller]
+    fn with_left_over(&self, rounds: &Var, result: Var) -> Var {
+        let first = record::binary(BinaryOp::Mul, rounds, &number(ROUND));
+        if !self.block.is_number() || !self.rest.is_always(Size::from(0)) {
+            return self.combined_one_by_one(&first, &result);
+        }
+        let count = self.block.value() % ROUND;
+        (0..count).fold(result, |result, distance| self.combined(&result, &self.read_behind(&first, distance, None)))
     }
 
     /// Returns a function of the length of each lane's block.

@@ -32,7 +32,7 @@ pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
 }
 
 /// Returns whether values are combined in `f32` and the result is rounded: sums and products of halves.
-pub(super) fn is_rounded_once(op: ReduceOp, ty: Type) -> bool {
+pub(crate) fn is_rounded_once(op: ReduceOp, ty: Type) -> bool {
     matches!(op, ReduceOp::Add | ReduceOp::Mul) && matches!(ty, Type::F16 | Type::BF16)
 }
 

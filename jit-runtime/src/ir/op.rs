@@ -578,6 +578,18 @@ impl CompareOp {
     pub const fn is_commutative(self) -> bool {
         matches!(self, CompareOp::Eq | CompareOp::Ne)
     }
+
+    /// The equivalent comparison for exchanged operands.
+    #[must_use]
+    pub const fn mirrored(self) -> CompareOp {
+        match self {
+            CompareOp::Eq | CompareOp::Ne => self,
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+        }
+    }
 }
 
 impl ReduceOp {

@@ -14,20 +14,9 @@ pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var, width: Size) -> Option<Va
     match (Constant::of(a), Constant::of(b)) {
         (Some(x), Some(y)) => literal(Type::Bool, u64::from(scalar::compare(op, x.ty, x.bits, y.bits)), width),
         (None, Some(y)) => with_constant(op, a, y, width),
-        (Some(x), None) => with_constant(mirrored(op), b, x, width),
+        (Some(x), None) => with_constant(op.mirrored(), b, x, width),
         (None, None) if a.is_same(b) => with_itself(op, a, width),
         (None, None) => None,
-    }
-}
-
-/// Returns the equivalent comparison for exchanged operands.
-const fn mirrored(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Eq | CompareOp::Ne => op,
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
     }
 }
 

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashSet;
 
 use super::analysis::{Analysis, Shape};
-use crate::ir::{BinaryOp, Kernel, Op, TOP, Type, Value};
+use crate::ir::{BinaryOp, Kernel, Op, ReduceOp, TOP, Type, Value};
 
 /// The facts about a kernel's groups of lanes that are within a row.
 pub(super) struct WithinRows {
@@ -29,6 +29,16 @@ impl WithinRows {
             return None;
         }
         let (mut analysis, assumed) = Analysis::within_rows(kernel, step);
+        // Lanes that share an element are combined in pairs, otherwise in their order: floats would show which.
+        let regroups = |op: &Op| match *op {
+            Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), index, value, .. } => {
+                kernel.ty(value).is_float() && analysis.shape(index).is_scalar() && !general.shape(index).is_scalar()
+            }
+            _ => false,
+        };
+        if top.iter().any(|inst| regroups(&inst.op)) {
+            return None;
+        }
         let is_better = |op: &Op| match *op {
             Op::Gather { index, .. } | Op::Scatter { index, .. } => {
                 general.shape(index) == Shape::Varying && analysis.shape(index) != Shape::Varying

@@ -65,7 +65,7 @@ impl<'a> Codegen<'a> {
             Op::Compare(op, a, b) => {
                 let (linear, is_on_one_side) = match self.is_linear(a) {
                     true => (a, self.is_on_one_side(op, a, b)),
-                    false => (b, self.is_on_one_side(swapped(op), b, a)),
+                    false => (b, self.is_on_one_side(op.mirrored(), b, a)),
                 };
                 vec![self.does_not_wrap(linear), is_on_one_side]
             }
@@ -134,16 +134,5 @@ impl<'a> Codegen<'a> {
             CompareOp::Lt | CompareOp::Ge => both(LLVMIntSLT),
             CompareOp::Le | CompareOp::Gt => both(LLVMIntSLE),
         }
-    }
-}
-
-/// The operation that compares the operands in the opposite order.
-fn swapped(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Eq | CompareOp::Ne => op,
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::backend::llvm::analysis::Analysis;
 use crate::backend::llvm::within_rows::WithinRows;
 use crate::ir::random::Rng;
-use crate::ir::{Access, BinaryOp, Builder, CompareOp, Type, Value};
+use crate::ir::{Access, BinaryOp, Builder, CompareOp, ReduceOp, Type, Value};
 
 const WIDTH: usize = 700;
 /// Lengths of rows, and limits.
@@ -121,6 +121,21 @@ fn check_grids(seeds: Range<u64>) {
     }
     let all = seeds.end - seeds.start;
     assert!(2 * with_rows > all, "only {with_rows} of {all} programs have code for rows");
+}
+
+#[test]
+fn sums_of_floats_by_row_have_one_order() {
+    for (ty, has_rows) in [(Type::F32, false), (Type::U32, true)] {
+        let mut builder = Builder::new();
+        let (values, sums) = (builder.buffer(ty, Access::Read), builder.buffer(ty, Access::ReadWrite));
+        let (lane, length) = (builder.lane_index(), builder.constant(Type::U32, 100));
+        let row = builder.binary(BinaryOp::Div, lane, length);
+        let value = builder.load(values);
+        builder.scatter(Some(ReduceOp::Add), sums, row, value, None);
+        let kernel = builder.finish();
+        let rows = WithinRows::of(&kernel, &Analysis::new(&kernel, 16), 16);
+        assert_eq!(rows.is_some(), has_rows, "{ty}");
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Links LLVM into the program if the feature `llvm-static` is on. Otherwise nothing is done: libLLVM is loaded at run
-//! time.
+//! Computes the digest of the sources that determine generated code, which is a part of cache keys. Links LLVM into the
+//! program if the feature `llvm-static` is on; otherwise libLLVM is loaded at run time.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,62 @@ const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 
 const MAJOR: &str = "22";
 
+/// The sources that the machine code of a kernel depends on: its meaning, its passes, its code, and how code is called.
+const CODE_SOURCES: [&str; 7] = [
+    "src/ir",
+    "src/backend/llvm",
+    "src/backend/loader",
+    "src/backend/host.rs",
+    "src/backend/mod.rs",
+    "src/backend/target.rs",
+    "src/cancel.rs",
+];
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(loads_code)");
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    if variable("CARGO_CFG_TARGET_OS") == "linux"
+        && ["x86_64", "aarch64"].contains(&variable("CARGO_CFG_TARGET_ARCH").as_str())
+    {
+        println!("cargo:rustc-cfg=loads_code");
+    }
+    println!("cargo:rustc-env=JIT_CODE_DIGEST={}", code_digest());
+    link_llvm();
+}
+
+/// The digest of the sources that determine code, by path and contents, without their tests.
+fn code_digest() -> String {
+    let mut files = Vec::new();
+    CODE_SOURCES.iter().for_each(|source| sources(Path::new(source), &mut files));
+    files.sort();
+    let mut hasher = blake3::Hasher::new();
+    for file in &files {
+        println!("cargo:rerun-if-changed={}", file.display());
+        let contents = std::fs::read(file).unwrap_or_default();
+        hasher.update(&(file.as_os_str().len() as u64).to_le_bytes());
+        hasher.update(file.as_os_str().as_encoded_bytes());
+        hasher.update(&(contents.len() as u64).to_le_bytes());
+        hasher.update(&contents);
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+fn sources(path: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(path) else { return files.push(path.to_owned()) };
+    // A new file changes its folder.
+    println!("cargo:rerun-if-changed={}", path.display());
+    for entry in entries.flatten().map(|entry| entry.path()) {
+        let name = entry.file_name().unwrap_or_default();
+        if entry.is_dir() && name != "tests" && name != "random" {
+            sources(&entry, files);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" {
+            files.push(entry);
+        }
+    }
+}
+
+fn link_llvm() {
     println!("cargo:rerun-if-env-changed={PREFIX_VARIABLE}");
     if env::var_os("CARGO_FEATURE_LLVM_STATIC").is_none() {
         return;

@@ -5,7 +5,10 @@
 //! | [`language`] | the meaning of Rust's constructs in `#[jit]` functions when arrays take part in them |
 //! | [`evaluation`] | which values stay lazy, what evaluates and why, which results match to the bit, how to observe it |
 //! | [`freezing`] | `#[freeze]`: the use of a recording, its arguments and results, host calls |
+//! | [`autodiff`] | derivatives: variables, traversals, functions of functions, conventions, limits |
+//! | [`executors`] | `f::compile(…)`: functions that are compiled before they are called; why a kernel was compiled |
 //! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG`, cancelling |
+//! | [`caching`] | what is compiled once, where code is kept, sharing it, security |
 //! | [`speed`] | the profile of a program, what it warns of, when this is fast, and recipes |
 //! | [`accuracy`] | the largest errors of the math functions, measured |
 //! | [`performance`] | measurements, the baselines they are compared with, and known weaknesses |
@@ -26,10 +29,24 @@ pub mod language {}
 #[doc = include_str!("../docs/evaluation.md")]
 pub mod evaluation {}
 
+#[doc = "[evaluation.md]: crate::guide::evaluation"]
+#[doc = ""]
+#[doc = include_str!("../docs/caching.md")]
+pub mod caching {}
+
 #[doc = "[performance.md]: crate::guide::performance"]
 #[doc = ""]
 #[doc = include_str!("../docs/freezing.md")]
 pub mod freezing {}
+
+#[doc = "[evaluation.md]: crate::guide::evaluation"]
+#[doc = "[freezing.md]: crate::guide::freezing"]
+#[doc = ""]
+#[doc = include_str!("../docs/autodiff.md")]
+pub mod autodiff {}
+
+#[doc = include_str!("../docs/executors.md")]
+pub mod executors {}
 
 #[doc = "[evaluation.md]: crate::guide::evaluation#how-to-observe-it"]
 #[doc = "[speed.md]: crate::guide::speed"]

@@ -83,13 +83,17 @@
 //! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph. [`profile`](fn@profile) measures where the
 //! time of a part of a program goes, and warns of what costs more than necessary.
 //!
+//! **Caching.** Compiled kernels are kept in memory and on disk, so that later processes compile nothing and do not
+//! load LLVM. [Caching](guide::caching) describes where, and how to share them.
+//!
 //! **Cancelling.** [`cancel`] ends the computations of the process. [`with_timeout`] ends a closure that computes for
 //! too long.
 //!
 //! # Further reading
 //!
 //! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on
-//! [evaluation](guide::evaluation), [freezing](guide::freezing), [debugging](guide::debugging),
+//! [evaluation](guide::evaluation), [caching](guide::caching), [freezing](guide::freezing),
+//! [executors](guide::executors), [differentiation](guide::autodiff), [debugging](guide::debugging),
 //! [speed](guide::speed), [accuracy](guide::accuracy) and [performance](guide::performance). [`Array`] lists what
 //! arrays can do; [`linalg`], [`tensor`], [`random`] and [`texture`] build on it.
 
@@ -100,16 +104,16 @@ pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
 pub use jit_core::{
-    Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
-    Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Profile, Promote, PromotesTo,
-    Scan, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor,
-    VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees,
-    whos,
+    Array, BFloat, Choice, Comparand, Element, Executor, Float, Float64, FloatElement, Half, HostValue, Int, Int8,
+    Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Profile,
+    Promote, PromotesTo, Scan, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64,
+    Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule,
+    select, sync, trees, whos,
 };
 #[doc(inline)]
-pub use jit_core::{freeze, profile};
+pub use jit_core::{ad, executor, freeze, profile};
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
-pub use jit_runtime::cache;
+pub use jit_runtime::cache::{self, CachePolicy};
 pub use jit_runtime::cancel::{cancel, with_timeout};
 pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_device};
 pub use jit_runtime::ir::ReduceOp;
@@ -124,6 +128,7 @@ pub mod color;
 pub mod guide;
 pub mod interop;
 pub mod linalg;
+pub mod optim;
 pub mod print;
 pub mod random;
 pub mod tensor;
@@ -151,6 +156,6 @@ pub mod __private {
     pub use jit_core::calls::dispatch;
     pub use jit_core::control::*;
     pub use jit_core::enums::VariantField;
-    pub use jit_core::freeze;
     pub use jit_core::traverse::Constant;
+    pub use jit_core::{executor, freeze};
 }

@@ -14,6 +14,8 @@ mod cancelling;
 mod copies;
 #[path = "evaluation/fusion.rs"]
 mod fusion;
+#[path = "evaluation/gradients.rs"]
+mod gradients;
 #[path = "evaluation/literals.rs"]
 mod literals;
 #[path = "evaluation/loops.rs"]

@@ -12,10 +12,12 @@
 //! Kernels are compiled and run by [`jit_runtime`], the layer below this crate.
 
 pub mod array;
+pub mod autodiff;
 pub mod calls;
 mod capture;
 pub mod control;
 mod evaluate;
+pub mod executor;
 mod fork;
 pub mod freeze;
 pub mod graph;
@@ -36,8 +38,10 @@ pub use array::{
     UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
 };
 pub use array::{enums, native, trees};
+pub use autodiff as ad;
 pub use enums::{Traced, TracedEnum};
 pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
+pub use executor::Executor;
 pub use profile::{Profile, profile};
 pub use size::Size;
 pub use trace::fast_math;

@@ -4,6 +4,7 @@
 //! depends on no sibling; generated code refers to `::jit::__private`. All errors are reported at once, at the user's
 //! own tokens.
 
+mod companion;
 mod format;
 mod freeze;
 mod jit;
@@ -67,6 +68,13 @@ use proc_macro::TokenStream;
 /// arguments of an unknown macro. They are listed in [`jit::warnings`](https://docs.rs/jit/latest/jit/warnings/);
 /// `#[allow(deprecated)]` silences them.
 ///
+/// # Compiling and observing
+///
+/// Besides a function `f` there is a type `f`: `f::compile(…)` compiles the function to an
+/// [`Executor`](https://docs.rs/jit/latest/jit/struct.Executor.html), `f::stats()` counts its traces and kernels, and
+/// `f::explain()` returns why its kernels were compiled. For a method `m` of `T` they are `T::m_compile(…)` and so on.
+/// The [guide](https://docs.rs/jit/latest/jit/guide/executors/) describes them.
+///
 /// # Options
 ///
 /// `#[jit(label = "name")]` names the function's kernels; `#[jit(crate = path)]` sets the path of the `jit` crate.
@@ -122,8 +130,7 @@ pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
 /// [`jit::freeze::functions`](https://docs.rs/jit/latest/jit/freeze/fn.functions.html).
 ///
 /// It applies to functions, methods, and functions in `impl` blocks of traits. Parameters may be patterns and `impl
-/// Trait`; `#[jit]` may be above or below it. An associated function without `self` that does not mention `Self` must
-/// be in a block with `#[jit]`: `#[jit] impl T { #[freeze] fn f(x: &Float) -> Float { … } }`.
+/// Trait`; `#[jit]` may be above or below it.
 ///
 /// # Options
 ///

@@ -25,6 +25,11 @@ impl Sink {
         }
     }
 
+    /// Returns whether there are no errors.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.borrow().is_none()
+    }
+
     /// Returns the errors, combined.
     pub(crate) fn take(&self) -> Option<syn::Error> {
         self.errors.borrow_mut().take()

@@ -87,11 +87,66 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "JIT_CACHE",
-        takes: "`on` or `off`",
+        takes: "`on`, `memory` or `off`",
         default: "on",
-        doc: "whether kernels are cached for later launches",
+        doc: "where compiled kernels are kept for later launches: in memory and on disk, only in memory, or nowhere",
         apply: |config, text| {
-            config.is_cache_on = switch(text)?;
+            config.cache = match text {
+                "memory" => CacheMode::Memory,
+                _ if switch(text).map_err(|_| Refused::One(&["on", "memory", "off"]))? => CacheMode::Disk,
+                _ => CacheMode::Off,
+            };
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_CACHE_DIR",
+        takes: "a folder",
+        default: "`jit` in the user's folder for caches",
+        doc: "where compiled kernels are kept on disk",
+        apply: |config, text| {
+            config.cache_dir = Some(PathBuf::from(text));
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_CACHE_SHARED_DIR",
+        takes: "a folder",
+        default: "none",
+        doc: "a second folder of kernels, which is only read; its owner is trusted",
+        apply: |config, text| {
+            config.cache_shared_dir = Some(PathBuf::from(text));
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_CACHE_CAPACITY",
+        takes: "a number from 1 on",
+        default: "1000",
+        doc: "the number of files kept on disk",
+        apply: |config, text| {
+            config.cache_capacity = number(text, 1, usize::MAX)?;
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_CACHE_MAX_BYTES",
+        takes: "a number from 1 on",
+        default: "536870912",
+        doc: "the bytes of the files kept on disk",
+        apply: |config, text| {
+            config.cache_max_bytes = number(text, 1, usize::MAX)?;
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_CACHE_VERIFY",
+        takes: "a number from 1 on",
+        default: "never",
+        doc: "each time this many kernels were read from disk, the last one is also compiled; different code is an \
+              error",
+        apply: |config, text| {
+            config.cache_verify = Some(number(text, 1, usize::MAX)?);
             Ok(())
         },
     },
@@ -173,6 +228,15 @@ pub(crate) enum Tier {
     Always(Effort),
 }
 
+/// Where compiled kernels are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CacheMode {
+    Off,
+    Memory,
+    /// In memory and on disk.
+    Disk,
+}
+
 /// The settings, with defaults where a variable is not set or has a bad value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Config {
@@ -181,7 +245,12 @@ pub(crate) struct Config {
     pub(crate) log_level: Level,
     pub(crate) dump: Forms,
     pub(crate) dump_dir: Option<PathBuf>,
-    pub(crate) is_cache_on: bool,
+    pub(crate) cache: CacheMode,
+    pub(crate) cache_dir: Option<PathBuf>,
+    pub(crate) cache_shared_dir: Option<PathBuf>,
+    pub(crate) cache_capacity: usize,
+    pub(crate) cache_max_bytes: usize,
+    pub(crate) cache_verify: Option<usize>,
     pub(crate) cache_mem_max: usize,
     pub(crate) is_debug_on: bool,
     pub(crate) is_freeze_on: bool,
@@ -198,7 +267,12 @@ impl Default for Config {
             log_level: Level::Warn,
             dump: Forms::default(),
             dump_dir: None,
-            is_cache_on: true,
+            cache: CacheMode::Disk,
+            cache_dir: None,
+            cache_shared_dir: None,
+            cache_capacity: 1000,
+            cache_max_bytes: 512 << 20,
+            cache_verify: None,
             cache_mem_max: 4096,
             is_debug_on: false,
             is_freeze_on: true,
@@ -400,7 +474,7 @@ mod tests {
         assert!(bad.is_none());
         assert_eq!((config.device, config.threads, config.log_level), (Some(Device::Cpu), Some(3), Level::Trace));
         assert!(config.dump.contains(Form::Ir) && config.dump.contains(Form::Asm) && !config.dump.contains(Form::Llvm));
-        assert_eq!((config.is_cache_on, config.cache_mem_max, config.is_debug_on), (false, 10, true));
+        assert_eq!((config.cache, config.cache_mem_max, config.is_debug_on), (CacheMode::Off, 10, true));
         assert_eq!((config.is_freeze_on, config.freeze_verify), (false, Some(3)));
         assert_eq!(config.tier, Tier::Always(Effort::Thorough));
         assert_eq!(config.llvm_path, Some(PathBuf::from("/opt/llvm")));
@@ -417,6 +491,8 @@ mod tests {
             ("JIT_LOG", "inof", "did you mean `info`"),
             ("JIT_DUMP", "ir,lvm", "did you mean `llvm` instead of `lvm`"),
             ("JIT_CACHE", "of", "did you mean `off`"),
+            ("JIT_CACHE", "memry", "did you mean `memory`"),
+            ("JIT_CACHE_CAPACITY", "0", "unset JIT_CACHE_CAPACITY for the default (1000)"),
             ("JIT_CACHE_MEM_MAX", "-1", "unset JIT_CACHE_MEM_MAX"),
             ("JIT_FREEZE_VERIFY", "always", "unset JIT_FREEZE_VERIFY for the default (never)"),
         ];

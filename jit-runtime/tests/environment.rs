@@ -20,6 +20,7 @@ fn run_test(name: &str, variables: &[(&str, &str)]) -> Output {
     for variable in config::VARIABLES.iter().filter(|variable| variable.name != "JIT_LLVM_PATH") {
         command.env_remove(variable.name);
     }
+    command.env("JIT_CACHE", "memory");
     command.args([name, "--exact", "--ignored", "--nocapture"]).envs(variables.iter().copied());
     command.output().expect("the program that runs can be run")
 }

@@ -6,6 +6,7 @@
 use half::{bf16, f16};
 use jit_core::misuse::Misuse;
 
+use super::derivatives::spread_with_gradients;
 use super::lengths::{Sizes, happens_to_be_shape, is, product};
 use super::view::{Stride, View, ViewAxis, strides};
 use super::{Shape, Tensor};
@@ -192,6 +193,9 @@ impl<T: Element> Tensor<T> {
     pub(super) fn spread_to(&self, shape: &[Size]) -> Self {
         if happens_to_be_shape(&self.shape, shape) {
             return self.clone();
+        }
+        if self.array.grad_enabled() {
+            return spread_with_gradients(self, shape);
         }
         Tensor::new(spread(&self.shape, shape).read(&self.array), shape)
     }

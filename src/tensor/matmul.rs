@@ -2,10 +2,12 @@
 
 use std::ops::RangeInclusive;
 
+use jit_core::ad::custom;
 use jit_core::misuse::Misuse;
 use jit_core::native::{self, MatMul};
 
 use super::broadcast::common_shape;
+use super::derivatives::Multiplied;
 use super::lengths::{Sizes, happens_to_be, is, is_empty, is_same_shape, number, product};
 use super::view::{Axes as ViewAxes, Stride, View, ViewAxis, strides};
 use super::{Axes, Tensor};
@@ -51,6 +53,15 @@ impl<T: Number> Tensor<T> {
         if self.ndim() == 0 || other.ndim() == 0 {
             inner_mismatch(&self.shape, &other.shape, "a tensor without axes is not a matrix: multiply with `*`");
         }
+        if self.array.grad_enabled() || other.array.grad_enabled() {
+            return custom(Multiplied::default(), &(self.clone(), other.clone()));
+        }
+        self.multiplied(other)
+    }
+
+    /// Multiplies matrices, or rows and columns.
+    #[track_caller]
+    pub(super) fn multiplied(&self, other: &Tensor<T>) -> Self {
         let a = if self.ndim() == 1 { self.expand_dims(0) } else { self.clone() };
         let b = if other.ndim() == 1 { other.expand_dims(1) } else { other.clone() };
         if !is_same_shape(&[a.shape[a.ndim() - 1]], &[b.shape[b.ndim() - 2]]) {

@@ -28,6 +28,7 @@
 //! | prefix reductions along axes | `scan` |
 //! | sorting and medians along axes | `order` |
 //! | products of matrices, convolution | `matmul`, `convolve` |
+//! | derivatives of reductions, broadcasts and products | `derivatives` |
 
 use jit_core::misuse::Misuse;
 use jit_core::traverse::HostValue;
@@ -40,6 +41,7 @@ use lengths::{Lengths, Sizes, product};
 mod broadcast;
 mod compare;
 mod convolve;
+mod derivatives;
 mod edges;
 mod fold;
 mod functions;

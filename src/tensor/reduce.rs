@@ -20,8 +20,8 @@ const LONG_SUM: usize = 2048;
 const PART: RangeInclusive<usize> = 256..=LONG_SUM;
 
 /// A reduction: its operation, and how it combines two elements.
-struct Operation<T: Element> {
-    op: ReduceOp,
+pub(super) struct Operation<T: Element> {
+    pub(super) op: ReduceOp,
     pair: fn(&Array<T>, &Array<T>) -> Array<T>,
 }
 
@@ -33,7 +33,7 @@ impl<T: Element> Tensor<T> {
     }
 
     #[track_caller]
-    fn reduced(&self, axes: Axes, operation: &Operation<T>) -> Self {
+    pub(super) fn reduced(&self, axes: Axes, operation: &Operation<T>) -> Self {
         let named = axes.resolve(&self.shape);
         let shape = self.reduced_shape(&named, axes.keeps);
         let array = if is_empty(&shape) {
@@ -100,8 +100,8 @@ fn folded<T: Element>(
 
 /// Sums and products of halves are computed in single precision.
 #[track_caller]
-fn in_single<T: Element>(tensor: &Tensor<T>, axes: Axes, operation: &Operation<f32>) -> Tensor<T> {
-    tensor.cast::<f32>().reduced(axes, operation).cast()
+fn in_single<T: Element>(tensor: &Tensor<T>, axes: Axes, operation: Operation<f32>) -> Tensor<T> {
+    tensor.cast::<f32>().reduced_with_gradients(axes, operation).cast()
 }
 
 fn is_half<T: Element>() -> bool {
@@ -140,7 +140,10 @@ impl<T: Number> Tensor<T> {
     #[track_caller]
     pub fn sum(&self, axes: impl Into<Axes>) -> Self {
         let axes = axes.into();
-        if is_half::<T>() { in_single(self, axes, &adding()) } else { self.reduced(axes, &adding()) }
+        if is_half::<T>() {
+            return in_single(self, axes, adding());
+        }
+        self.reduced_with_gradients(axes, adding())
     }
 
     /// Returns the product along axes; 1 for no elements. Integers wrap. Halves are multiplied in single precision.
@@ -148,14 +151,17 @@ impl<T: Number> Tensor<T> {
     #[track_caller]
     pub fn product(&self, axes: impl Into<Axes>) -> Self {
         let axes = axes.into();
-        if is_half::<T>() { in_single(self, axes, &multiplying()) } else { self.reduced(axes, &multiplying()) }
+        if is_half::<T>() {
+            return in_single(self, axes, multiplying());
+        }
+        self.reduced_with_gradients(axes, multiplying())
     }
 
     /// Returns the smallest element along axes; NaN if any is NaN. For no elements: infinity, or the largest integer.
     #[must_use]
     #[track_caller]
     pub fn reduce_min(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &minimum())
+        self.reduced_with_gradients(axes.into(), minimum())
     }
 
     /// Returns the largest element along axes; NaN if any is NaN. For no elements: minus infinity, or the smallest
@@ -163,7 +169,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_max(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &maximum())
+        self.reduced_with_gradients(axes.into(), maximum())
     }
 
     /// Returns the position of the smallest element along an axis, the first one of several; NaN beats any number.
@@ -231,9 +237,9 @@ impl<T: FloatElement> Tensor<T> {
         let axes = axes.into();
         let count = self.count_along(&axes);
         if is_half::<T>() {
-            return (self.cast::<f32>().reduced(axes, &adding()) / Array::<f32>::from(count)).cast();
+            return (self.cast::<f32>().reduced_with_gradients(axes, adding()) / Array::<f32>::from(count)).cast();
         }
-        self.reduced(axes, &adding()) / Array::<T>::from(count)
+        self.reduced_with_gradients(axes, adding()) / Array::<T>::from(count)
     }
 
     /// Returns the mean square distance from the mean along axes. The sum of squares is divided by the number of
@@ -248,7 +254,7 @@ impl<T: FloatElement> Tensor<T> {
         let ddof = Size::from(ddof as usize);
         let freedom = self.count_along(&axes).max(ddof) - ddof;
         let distance = self - self.mean(super::keep_dims(axes.clone()));
-        (&distance * &distance).reduced(axes, &adding()) / Array::<T>::from(freedom)
+        (&distance * &distance).reduced_with_gradients(axes, adding()) / Array::<T>::from(freedom)
     }
 
     /// Returns the standard deviation along axes, the square root of [`Tensor::var`].

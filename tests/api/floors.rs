@@ -96,11 +96,13 @@ const PARTS: [(&str, &[&str]); 2] = [
             "traverse",
             "schedule",
             "array",
+            "autodiff",
             "evaluate",
             "profile",
             "control",
             "calls",
             "freeze",
+            "executor",
         ],
     ),
 ];

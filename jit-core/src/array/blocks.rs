@@ -3,8 +3,10 @@
 use jit_runtime::Site;
 use jit_runtime::ir::ReduceOp;
 
+use super::derivatives::BlockRule;
 use super::reductions::check_op;
 use super::{Array, Element, Number};
+use crate::graph::tape::{self, Rule};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::blocks;
@@ -47,7 +49,9 @@ impl<T: Element> Array<T> {
                 .value("the array", &self.var)
                 .panic();
         }
-        Array::from_var(blocks::block_reduce(op, &self.var, elements))
+        let value = blocks::block_reduce(op, &self.var, elements);
+        let rule = || -> Box<dyn Rule> { Box::new(BlockRule { op, block: elements }) };
+        Array::from_var(tape::attach_one(value, vec![self.var.clone()], rule, Site::here()))
     }
 }
 

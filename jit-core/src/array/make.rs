@@ -130,8 +130,9 @@ impl<T: Element> Array<T> {
         self.clone()
     }
 
-    /// Creates a placeholder: a type and a width, to trace and compile with. It has no value: reading anything that
-    /// depends on it is an error.
+    /// Creates a placeholder: an element type and a width, to trace and compile with. It takes no memory and has no
+    /// value: reading anything that depends on it is an error. For an [`Executor`](crate::Executor) its width is an
+    /// example, like that of any array.
     #[must_use]
     #[track_caller]
     pub fn placeholder(width: impl Into<Size>) -> Self {

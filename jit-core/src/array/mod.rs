@@ -18,6 +18,7 @@
 //! | histograms | `histogram` |
 //! | sorting, medians, distinct elements; searching | `order`, `search` |
 //! | reductions of segments | `segments` |
+//! | derivatives of operations that are lowered to others | `derivatives` |
 //! | reading back, printing | `read`, `view`, `convert`, `print`, `columns` |
 
 use std::marker::PhantomData;
@@ -44,6 +45,7 @@ mod comparable;
 mod compare;
 pub(crate) mod compress;
 mod convert;
+pub(crate) mod derivatives;
 pub mod element;
 pub mod enums;
 mod helpers;
@@ -58,7 +60,7 @@ mod operand;
 mod operators;
 mod order;
 mod packets;
-mod prefix;
+pub(crate) mod prefix;
 pub(crate) mod print;
 pub mod promote;
 mod reductions;
@@ -207,10 +209,11 @@ impl<T: Element> Array<T> {
         self
     }
 
-    /// Returns the value as a constant for differentiation.
+    /// Returns the value as a constant for differentiation: no gradients flow through the result.
     #[must_use]
+    #[track_caller]
     pub fn detach(&self) -> Self {
-        self.clone()
+        Array::recorded(record::detached(&self.var))
     }
 
     /// Converts each element to another type, like Rust's `as`. From float to integer it truncates and saturates, and

@@ -8,6 +8,7 @@ use jit_runtime::ir::{CompareOp, Type};
 use jit_runtime::launch::native::{Call, Sort, Sorted};
 
 use super::{Array, Element, Mask, Number, UInt};
+use crate::graph::node::flag;
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{gather, native, record};
@@ -108,8 +109,24 @@ impl<T: Element> Array<T> {
         if self.width() <= 1 || self.var().known_bits().is_some() {
             return self.clone();
         }
+        if self.var().flags() & flag::GRAD != 0 {
+            return self.gather(&self.detach().order(sorting));
+        }
         let call = Call::Sort(machine_sort(sorting, Sorted::Values));
         Array::from_var(native::call(call, native::sizes(sorting.block), &[self.var()], T::TYPE, self.width()))
+    }
+
+    /// Returns the positions of the sorted elements in the whole array.
+    #[track_caller]
+    fn order(&self, sorting: Sorting) -> UInt {
+        let positions = self.argsort_with(sorting);
+        match sorting.block {
+            Some(block) => {
+                let block = UInt::from(block);
+                positions + UInt::arange(self.width()) / &block * block
+            }
+            None => positions,
+        }
     }
 
     /// Returns the positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements

@@ -4,7 +4,10 @@ use jit_runtime::Site;
 use jit_runtime::ir::ReduceOp;
 use jit_runtime::launch::native::{Call, Prefix, is_supported_prefix};
 
+use super::derivatives::PrefixRule;
 use super::{Array, Element, Number};
+use crate::graph::Var;
+use crate::graph::tape::{self, Rule};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{native, record};
@@ -45,6 +48,11 @@ impl Scan {
         Scan { is_exclusive: true, ..Scan::inclusive() }
     }
 
+    /// The same scan from the other end.
+    pub(super) const fn reversed(self) -> Scan {
+        Scan { is_reverse: !self.is_reverse, ..self }
+    }
+
     /// From the last element to the first.
     #[must_use]
     pub const fn reverse(self) -> Scan {
@@ -56,6 +64,14 @@ impl Scan {
     pub fn per_block(self, elements: impl Into<Size>) -> Scan {
         Scan { block: Some(elements.into()), ..self }
     }
+}
+
+/// Records a prefix reduction.
+#[track_caller]
+pub(crate) fn prefix_of(var: &Var, op: ReduceOp, scan: Scan) -> Var {
+    let Scan { is_exclusive, is_reverse, block } = scan;
+    let prefix = Prefix { op, is_exclusive, is_reverse, restart: block.map_or(usize::MAX, Size::value) };
+    native::call(Call::Prefix(prefix), native::sizes(block), &[var], var.ty(), var.width())
 }
 
 impl<T: Element> Array<T> {
@@ -92,10 +108,9 @@ impl<T: Element> Array<T> {
         if self.width() == 0 {
             return Array::from_var(record::literal(T::TYPE, 0, 0));
         }
-        let Scan { is_exclusive, is_reverse, block } = scan;
-        let prefix = Prefix { op, is_exclusive, is_reverse, restart: block.map_or(usize::MAX, Size::value) };
-        let sizes = native::sizes(block);
-        Array::from_var(native::call(Call::Prefix(prefix), sizes, &[&self.var], T::TYPE, self.width()))
+        let value = prefix_of(&self.var, op, scan);
+        let rule = || -> Box<dyn Rule> { Box::new(PrefixRule { op, scan }) };
+        Array::from_var(tape::attach_one(value, vec![self.var.clone()], rule, site))
     }
 
     /// Returns the reduction of all elements up to and including each one; see [`Array::prefix`].

@@ -5,9 +5,10 @@
 //! all leaves have width 1, the value has one element.
 
 use jit_runtime::Site;
+use jit_runtime::ir::Type;
 
 use super::compress::as_wide;
-use super::{Array, Element, Integer, Mask};
+use super::{Array, Element, FloatElement, Integer, Mask};
 use crate::graph::Var;
 use crate::graph::payload::How;
 use crate::misuse::{self, Misuse};
@@ -221,4 +222,51 @@ fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
 #[track_caller]
 fn put_arrays(tree: &mut impl Traverse, vars: Vec<Var>) {
     traverse::replace(tree, vars.into_iter());
+}
+
+/// A function of arrays of any float type, for [`map_floats`].
+#[doc(hidden)]
+pub trait FloatRule<const N: usize, const M: usize> {
+    /// Returns the results for one array of each value.
+    fn apply<T: FloatElement>(&self, arrays: [Array<T>; N]) -> [Array<T>; M];
+}
+
+/// Applies a function to the float arrays of values of one form, one of each at a time; returns values of that form
+/// with the results. Other arrays are those of the first value.
+///
+/// # Panics
+///
+/// When the arrays of the values differ in number or type.
+#[doc(hidden)]
+#[must_use]
+#[track_caller]
+pub fn map_floats<X, R, const N: usize, const M: usize>(rule: &R, trees: [&X; N]) -> [X; M]
+where
+    X: Traverse + Clone,
+    R: FloatRule<N, M>,
+{
+    let leaves = trees.map(|tree| owned_arrays(tree));
+    leaves.iter().for_each(|other| check_same_leaves(&leaves[0], other));
+    let mut results: [Vec<Var>; M] = [const { Vec::new() }; M];
+    for position in 0..leaves[0].len() {
+        let vars = leaves.each_ref().map(|leaves| leaves[position].clone());
+        let found = match vars[0].ty() {
+            Type::F16 => applied::<half::f16, R, N, M>(rule, vars),
+            Type::BF16 => applied::<half::bf16, R, N, M>(rule, vars),
+            Type::F32 => applied::<f32, R, N, M>(rule, vars),
+            Type::F64 => applied::<f64, R, N, M>(rule, vars),
+            _ => std::array::from_fn(|_| vars[0].clone()),
+        };
+        results.iter_mut().zip(found).for_each(|(result, var)| result.push(var));
+    }
+    results.map(|vars| with_arrays(trees[0], vars))
+}
+
+#[track_caller]
+fn applied<T, R, const N: usize, const M: usize>(rule: &R, vars: [Var; N]) -> [Var; M]
+where
+    T: FloatElement,
+    R: FloatRule<N, M>,
+{
+    rule.apply::<T>(vars.map(Array::from_var)).map(Array::into_var)
 }

@@ -29,8 +29,18 @@ use crate::misuse;
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
+/// What a recording is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A frozen function: its launches run while they are recorded.
+    Freeze,
+    /// An executor: nothing is launched, no array gets contents, and arrays from elsewhere become its constants.
+    Compile,
+}
+
 /// The recording so far.
 pub(super) struct Session {
+    purpose: Purpose,
     pub(super) nodes: Nodes,
     recorder: Recorder,
     /// Opaque values that each replay computes or receives.
@@ -61,16 +71,37 @@ fn put(session: Option<Session>) -> Option<Session> {
     CAPTURE.with(|capture| capture.session.replace(session))
 }
 
+/// Returns whether this thread records launches that do not run.
+pub(crate) fn is_dry() -> bool {
+    is_recording() && with(|session| session.purpose == Purpose::Compile).unwrap_or_default()
+}
+
+/// Returns what is recorded, for messages.
+fn recorded() -> &'static str {
+    if is_dry() { "a function that is compiled" } else { "a `#[freeze]` function" }
+}
+
+/// Returns a buffer for results of launches that will not run, if this thread records such.
+pub(crate) fn unwritten() -> Result<Option<Arc<Buffer>>, Error> {
+    if !is_dry() {
+        return Ok(None);
+    }
+    let error = Error::new(ErrorKind::NotEvaluated, "the array belongs to a function that was compiled, not called")
+        .with_hint("call the executor, and use its results");
+    Buffer::without_contents(&error).map(Some)
+}
+
 /// A recording that is aborted when this is dropped.
 pub(crate) struct Guard(());
 
 /// Begins a recording.
-pub(crate) fn begin() -> Guard {
+pub(crate) fn begin(purpose: Purpose) -> Guard {
     watch::begin(Watch { recorded: nodes::note, used: host_call::check_operands });
     table::begin();
     let recorder = Recorder::new(current_device());
     let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
     put(Some(Session {
+        purpose,
         nodes: Nodes::default(),
         recorder,
         scalars,
@@ -229,12 +260,12 @@ pub(crate) fn note_constant(var: &Var, buffer: &Arc<Buffer>) {
 /// Records a kernel that is about to run. `inputs` are the arrays of its arguments, as far as they are read.
 pub(crate) fn note_kernel(
     prepared: &Prepared,
-    (lanes, block): (Extent, Option<Extent>),
+    width: (Extent, Option<Extent>),
     scalars: &[(usize, Scalar)],
     inputs: &[(usize, Var)],
     site: Site,
 ) -> Result<(), Error> {
-    let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
+    let (lanes, block) = (table::id_of_extent(width.0), width.1.map(table::id_of_extent));
     let noted = with(|session| {
         // Memory that the host reads in between belongs to no slot.
         if session.rejected.is_some() || table::overflow().is_some() {
@@ -244,6 +275,13 @@ pub(crate) fn note_kernel(
         }
     });
     let Some(Err(unknown)) = noted else { return Ok(()) };
+    if is_dry()
+        && let Some((_, var)) = inputs.iter().find(|(position, _)| *position == unknown.0)
+    {
+        // A leaf of an expression from elsewhere.
+        retain(var).map_err(|error| error.at(site))?;
+        return note_kernel(prepared, width, scalars, inputs, site);
+    }
     let var = inputs.iter().find(|(position, _)| *position == unknown.0).map(|(_, var)| var);
     Err(hidden(var, site))
 }
@@ -459,15 +497,57 @@ pub(crate) fn refuse_reading(var: &Var, site: Site) -> Result<(), Error> {
     }
     let made = var.site();
     let message = format!(
-        "a `#[freeze]` function reads the contents of an array of {} (made at {}:{}), which differ in the next call",
+        "{} reads the contents of an array of {} (made at {}:{}), which differ in the next call",
+        recorded(),
         var.ty(),
         made.file(),
         made.line()
     );
+    let hint = match is_dry() {
+        true => "decide lane by lane, with a traced `if` or `while`; or return the array and read it outside",
+        false => {
+            "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide lane by lane, with a traced \
+             `if` or `while`; or return the array and read it outside"
+        }
+    };
+    Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(hint)))
+}
+
+/// Rejects work that depends on contents while a function is compiled: there are none.
+pub(crate) fn refuse_unknown(what: &str, site: Site) -> Result<(), Error> {
+    if !is_dry() {
+        return Ok(());
+    }
+    let message = format!("a function that is compiled {what}, whose contents are known only when it is called");
     Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
-        "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide lane by lane, with a traced \
-         `if` or `while`; or return the array and read it outside",
+        "make it a `#[freeze]` function, which is recorded in its first call; or pass the result as an argument",
     )))
+}
+
+/// Makes an array from elsewhere a constant of the executor that is compiled.
+fn retain(var: &Var) -> Result<(), Error> {
+    if var.known_bits().is_none() {
+        let Some(buffer) = var.data() else {
+            let made = var.site();
+            let message = format!(
+                "a function that is compiled uses an array that is no argument and has not been evaluated: {} × {}, \
+                 made at {}:{}",
+                var.ty(),
+                var.lanes(),
+                made.file(),
+                made.line()
+            );
+            return Err(refuse(Error::new(ErrorKind::NotRecordable, message).with_hint(
+                "evaluate it before, with `jit::eval`: the executor keeps its contents; or pass it as an argument",
+            )));
+        };
+        note_constant(var, &buffer);
+    }
+    with(|session| {
+        session.inputs.push(var.clone());
+        session.known.insert(var.address());
+    });
+    Ok(())
 }
 
 #[cold]
@@ -499,14 +579,22 @@ pub(crate) fn is_own(var: &Var) -> bool {
 
 /// Rejects a foreign operand of a frozen function.
 pub(crate) fn check_operand(operand: &Var, user: &Var) {
-    if !is_own(operand) {
-        misuse::panic_at(user.site(), hidden(Some(operand), user.site()));
+    if is_own(operand) {
+        return;
+    }
+    match is_dry() {
+        true => retain(operand).unwrap_or_else(|error| misuse::panic_at(user.site(), error)),
+        false => misuse::panic_at(user.site(), hidden(Some(operand), user.site())),
     }
 }
 
 /// Rejects a foreign result of a frozen function.
 pub(crate) fn check_result(var: &Var, site: Site) -> Result<(), Error> {
-    if is_own(var) { Ok(()) } else { Err(hidden(Some(var), site)) }
+    match is_own(var) {
+        true => Ok(()),
+        false if is_dry() => retain(var).map_err(|error| error.at(site)),
+        false => Err(hidden(Some(var), site)),
+    }
 }
 
 /// Takes the lock, for a fork.

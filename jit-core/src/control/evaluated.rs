@@ -336,6 +336,7 @@ impl Evaluated {
             launches::refuse_reading(any, self.site)?;
             return Ok(ConditionRead { is_true: any.known_bits() == Some(1), noted: None });
         };
+        launches::refuse_unknown("has an `#[evaluated]` loop or branch, which tests a mask", self.site)?;
         let mut byte = [0];
         buffer.read(0, &mut byte)?;
         Ok(ConditionRead { is_true: byte[0] != 0, noted: Some(buffer) })

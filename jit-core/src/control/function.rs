@@ -29,6 +29,7 @@ pub fn enter(function: &'static Labelled) -> FunctionScope {
     let site = Site::here();
     let recursion = Recursion::enter(function, site);
     count_trace();
+    function.history.count_trace();
     let traced = events::begin();
     let span = tracing::debug_span!(target: "jit", "trace", function = function.label()).entered();
     FunctionScope { traced, function, site, _recursion: recursion, _label: label(function), _span: span }

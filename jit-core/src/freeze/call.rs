@@ -59,24 +59,27 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
         function.count_direct();
         return None;
     }
-    let mut scratch = SCRATCH.take().unwrap_or_default();
     let site = Site::here();
     // Each instantiation of a generic function has its own body type, even if no argument depends on the type
     // parameter.
-    let outcome = Call::<'_, A, R> { function, site, of: typeid::of::<B>(), result: Default::default() }.run(
-        &mut scratch,
-        arguments,
-        body,
-    );
+    let call = Call::<'_, A, R>::new(function, site, typeid::of::<B>());
+    let outcome = with_scratch(|scratch| call.run(scratch, arguments, body));
+    if matches!(outcome, Ok(None)) {
+        function.count_direct();
+    }
+    outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
+}
+
+/// Runs a call with the buffers of an earlier one.
+pub(super) fn with_scratch<R>(run: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = SCRATCH.take().unwrap_or_default();
+    let outcome = run(&mut scratch);
     scratch.layout.clear();
     scratch.found.clear();
     scratch.rejected.clear();
     scratch.outputs.clear();
     SCRATCH.set(Some(scratch));
-    if matches!(outcome, Ok(None)) {
-        function.count_direct();
-    }
-    outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
+    outcome
 }
 
 /// Ends a call whose body ran directly on the caller's arguments. Evaluates the arguments that the body may have
@@ -141,6 +144,12 @@ enum Missed {
     Run,
 }
 
+impl<'f, A, R> Call<'f, A, R> {
+    pub(super) fn new(function: &'f Function, site: Site, of: TypeId) -> Self {
+        Call { function, site, of, result: std::marker::PhantomData }
+    }
+}
+
 impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     fn run(
         &self,
@@ -182,7 +191,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     }
 
     /// Evaluates the arrays that are still expressions, and fills those in memory that are still constants.
-    fn evaluate(&self, layout: &mut Layout) -> Result<(), Error> {
+    pub(super) fn evaluate(&self, layout: &mut Layout) -> Result<(), Error> {
         for input in layout.inputs.iter_mut().filter(|input| input.form == Form::Memory) {
             if let Some(bits) = input.var.known_bits() {
                 let buffer = native::filled(&input.var, bits, self.site)?;
@@ -194,7 +203,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         if missing.is_empty() {
             return Ok(());
         }
-        schedule::evaluate(&missing, "it is an argument of a `#[freeze]` function", self.site)
+        schedule::evaluate(&missing, "it is an argument of a recorded function", self.site)
     }
 
     /// Replays the first recording that fits.
@@ -213,7 +222,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
                 self.function.touch(&entry);
                 return Ok(Err((arguments, Missed::Run)));
             };
-            let Scratch { layout, outputs, rejected, .. } = scratch;
+            let Scratch { layout, rejected, .. } = scratch;
             if let Some((_, guard_failure)) = rejected.iter().find(|(tried, _)| Arc::ptr_eq(tried, &entry)) {
                 failed.push((Arc::clone(&entry), *guard_failure));
                 continue;
@@ -225,34 +234,24 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             if is_verified {
                 layout.donated.fill(false);
             }
-            let given = ReplayInputs {
-                buffers: &layout.buffers,
-                scalars: &layout.scalars,
-                sizes: &layout.sizes,
-                donated: &layout.donated,
-            };
-            outputs.clear();
-            let _numbers = plan.recording.calls_host().then(|| host_call::give_numbers(&layout.numbers));
-            let guard_failure = match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
-                Replayed::Rejected(guard_failure) => guard_failure,
-                Replayed::Done => {
-                    self.function.touch(&entry);
-                    self.function.count_replay();
-                    let body = if is_verified { body.take() } else { None };
-                    let given_back = self.give_back(&entry, plan, scratch, arguments, body);
-                    let name = self.function.name.into();
-                    span.end(Some(self.site), || Activity::Replay(name, self.function.site));
-                    return given_back.map(Ok);
-                }
-            };
-            failed.push((Arc::clone(&entry), guard_failure));
-            rejected.push((Arc::clone(&entry), guard_failure));
+            if let Replayed::Rejected(guard_failure) = plan.launch(scratch)? {
+                failed.push((Arc::clone(&entry), guard_failure));
+                scratch.rejected.push((Arc::clone(&entry), guard_failure));
+                continue;
+            }
+            self.function.touch(&entry);
+            self.function.count_replay();
+            let body = if is_verified { body.take() } else { None };
+            let given_back = self.give_back(&entry, plan, scratch, arguments, body);
+            let name = self.function.name.into();
+            span.end(Some(self.site), || Activity::Replay(name, self.function.site));
+            return given_back.map(Ok);
         }
         Ok(Err((arguments, Missed::Rejected(failed))))
     }
 
     /// Makes the results of a replay.
-    fn give_back(
+    pub(super) fn give_back(
         &self,
         entry: &Entry,
         plan: &Plan,
@@ -293,6 +292,22 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             verify::compare(self.function, self.site, (&arguments, &result), &expected)?;
         }
         Ok(result)
+    }
+}
+
+impl Plan {
+    /// Launches the recording, for the inputs that were given.
+    pub(super) fn launch(&self, scratch: &mut Scratch) -> Result<Replayed, Error> {
+        let Scratch { layout, outputs, .. } = scratch;
+        let given = ReplayInputs {
+            buffers: &layout.buffers,
+            scalars: &layout.scalars,
+            sizes: &layout.sizes,
+            donated: &layout.donated,
+        };
+        outputs.clear();
+        let _numbers = self.recording.calls_host().then(|| host_call::give_numbers(&layout.numbers));
+        self.recording.replay(given, outputs, &mut layout.replayed_sizes)
     }
 }
 

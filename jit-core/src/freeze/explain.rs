@@ -9,6 +9,7 @@ use jit_runtime::{Error, ErrorKind, Site};
 
 use super::function::{Entry, Function};
 use super::layout::{ArgumentSummary, Layout};
+use crate::trace::history::CodeChange;
 
 /// The reason why a frozen function was recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +59,8 @@ pub enum Cause {
     },
     /// The recording was dropped because of the `limit`.
     Evicted,
+    /// A kernel of a `#[jit]` function was compiled.
+    Code(CodeChange),
 }
 
 impl Retrace {
@@ -100,6 +103,7 @@ impl fmt::Display for Cause {
                 call.file(),
                 call.line()
             ),
+            Cause::Code(change) => change.fmt(f),
             Cause::Evicted => f.write_str("its recording was evicted because of the `limit`"),
         }
     }
@@ -209,6 +213,14 @@ pub(super) fn shared_changed(place: &str, site: Site) -> Error {
         "a shared array cannot be replaced in later calls: put the array itself into the argument, or return the new \
          one",
     )
+}
+
+#[cold]
+pub(super) fn shared_unevaluated(site: Site) -> Error {
+    let message = "an argument has an array behind `&`, `Rc` or `Arc` that has not been evaluated";
+    Error::new(ErrorKind::NotRecordable, message)
+        .at(site)
+        .with_hint("evaluate it before, with `jit::eval`, or put the array itself into the argument")
 }
 
 #[cold]

@@ -11,7 +11,7 @@ use super::Retrace;
 pub struct Explanation(Vec<Retrace>);
 
 impl Explanation {
-    pub(super) fn new(retraces: Vec<Retrace>) -> Self {
+    pub(crate) fn new(retraces: Vec<Retrace>) -> Self {
         Explanation(retraces)
     }
 }

@@ -96,7 +96,7 @@ pub(super) struct Entry {
     /// The values of the constants that are part of the recording.
     literals: Vec<u64>,
     /// The plain numbers that decisions depended on.
-    numbers: Vec<Option<u64>>,
+    pub(super) numbers: Vec<Option<u64>>,
     pub(super) lifted: Vec<bool>,
     /// For each input, the first one whose width the recording takes to be the same, under a guard.
     pub(super) widths: Vec<u32>,
@@ -109,6 +109,8 @@ pub(super) struct Entry {
 /// What calls do that match a recording.
 pub(super) enum CallPlan {
     Replay(Box<Plan>),
+    /// The plan belongs to an executor, which holds it itself.
+    Elsewhere,
     /// Run the body, because it cannot be replayed, for this reason.
     Run(#[expect(dead_code, reason = "used by `Debug` only")] String),
 }
@@ -359,17 +361,8 @@ impl Function {
         templates: Box<dyn Any + Send + Sync>,
     ) -> Arc<Entry> {
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed) + 1);
-        let number = |(at, bits): (usize, &u64)| decided.get(at).filter(|is_decided| **is_decided).map(|_| *bits);
-        let numbers = layout.numbers.iter().enumerate().map(number).collect();
-        let entry = Arc::new(Entry {
-            literals: layout.literals.clone(),
-            numbers,
-            lifted: lifted.clone(),
-            widths,
-            call_plan,
-            templates,
-            used,
-        });
+        let recorded = Entry::new(layout, (lifted.clone(), widths), decided, call_plan, templates);
+        let entry = Arc::new(Entry { used, ..recorded });
         let mut table = self.table.lock();
         table.last_literals = (Some(of), layout.literals.clone());
         let evicted = table.make_room(self.options.limit);
@@ -430,7 +423,7 @@ impl Table {
         let shared =
             group.entries.iter().rev().filter(|entry| entry.fits(layout)).find_map(|entry| match &entry.call_plan {
                 CallPlan::Replay(plan) => plan.shared.first(),
-                CallPlan::Run(_) => None,
+                CallPlan::Run(_) | CallPlan::Elsewhere => None,
             });
         shared.map(|shared| shared.place(names))
     }
@@ -477,11 +470,24 @@ impl Group {
 }
 
 impl Entry {
+    /// Creates a recording for a call.
+    pub(super) fn new(
+        layout: &Layout,
+        (lifted, widths): (Vec<bool>, Vec<u32>),
+        decided: &[bool],
+        call_plan: CallPlan,
+        templates: Box<dyn Any + Send + Sync>,
+    ) -> Entry {
+        let number = |(at, bits): (usize, &u64)| decided.get(at).filter(|is_decided| **is_decided).map(|_| *bits);
+        let numbers = layout.numbers.iter().enumerate().map(number).collect();
+        let (literals, used) = (layout.literals.clone(), AtomicU64::new(0));
+        Entry { literals, numbers, lifted, widths, call_plan, templates, used }
+    }
+
     /// Describes a guard of the recording, with names for the sizes of a call.
     pub(super) fn condition(&self, guard: &Guard, names: &[String]) -> String {
         let CallPlan::Replay(plan) = &self.call_plan else { return String::new() };
-        let name = |number: u16| names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("size {number}"));
-        plan.recording.sizes().display_guard(guard, &name)
+        condition(&plan.recording, guard, names)
     }
 
     /// Returns whether a call has the constants that are part of the recording, and the numbers that it decided by.
@@ -491,6 +497,12 @@ impl Entry {
         literals.all(|((own, is_lifted), given)| *is_lifted || own == given)
             && numbers.all(|(own, given)| own.is_none_or(|own| own == *given))
     }
+}
+
+/// Describes a guard of a recording, with names for the sizes of a call.
+pub(super) fn condition(recording: &Recording, guard: &Guard, names: &[String]) -> String {
+    let name = |number: u16| names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("size {number}"));
+    recording.sizes().display_guard(guard, &name)
 }
 
 impl Plan {
@@ -507,7 +519,7 @@ impl Plan {
                 Form::Memory => {
                     buffers.extend(input.var.data());
                     // Owned by the argument and by us, or by us alone: a constant that was written to memory.
-                    let is_sole = input.is_exclusive && input.var.count() <= 2;
+                    let is_sole = input.is_exclusive && input.var.count() <= 2 && !input.var.may_share_memory();
                     donated.push(is_sole && self.may_donate[position]);
                 }
                 Form::Opaque => scalars.extend(bits),

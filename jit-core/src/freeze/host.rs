@@ -105,6 +105,7 @@ struct HostCallResult {
 /// Runs the call while the function is recorded.
 #[track_caller]
 fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: Site) -> Result<R, Error> {
+    launches::refuse_unknown("calls `jit::freeze::host`, which reads arrays", site)?;
     // Values that `schedule` marked are evaluated as part of the recording.
     schedule::evaluate(&[], "a host call follows", site)?;
     let _outside = region::exit_all();

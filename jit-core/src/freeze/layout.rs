@@ -15,7 +15,9 @@ use std::sync::Arc;
 use super::argument::Arguments;
 use super::function::Entry;
 use crate::graph::Op;
-use crate::graph::node::{Node, Var};
+use crate::graph::gradients;
+use crate::graph::node::{Node, Var, flag};
+use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::fast;
 use crate::traverse::{HostValue, Leaf, Visitor};
@@ -59,6 +61,8 @@ pub(super) struct Layout {
     pub(super) lengths: Vec<usize>,
     /// The axes of the next array.
     next_lengths: Option<(u32, u32)>,
+    /// The arguments are those of an executor: each array is an input in memory of its own, however it is passed.
+    is_compiled: bool,
     /// The sizes from which recordings compute others: the number of elements of each input, then all lengths of axes.
     pub(super) sizes: Vec<usize>,
     /// The bits of each input that is a constant, in order.
@@ -123,6 +127,18 @@ impl Layout {
         self.sizes.extend_from_slice(&self.lengths);
     }
 
+    /// Visits the arguments of an executor, the last of which are numbers that are passed to each call.
+    pub(super) fn fill_compiled(&mut self, arguments: &impl Arguments, names: &[&'static str], lifted: usize) {
+        self.is_compiled = true;
+        self.fill(arguments, names);
+        self.is_compiled = false;
+        let first = self.inputs.len().saturating_sub(lifted);
+        for input in &mut self.inputs[first..] {
+            input.form = Form::Literal;
+            self.literals.extend(input.var.known_bits());
+        }
+    }
+
     /// Notes the axes of the next array.
     fn lengths(&mut self, lengths: &[Size]) {
         self.words.push(tag(Tag::Lengths) | (lengths.len() as u64) << 8);
@@ -132,10 +148,14 @@ impl Layout {
     }
 
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
+        if var.flags() & flag::GRAD != 0 && !gradients::is_suspended() {
+            refuse_gradients(var);
+        }
         let lengths = self.next_lengths.take();
         // Equal constants are one node by value numbering, but may differ in the next call.
         let is_constant = var.op() == Op::Literal;
-        let known = if is_constant { None } else { self.known(var) };
+        let is_separate = is_constant || (self.is_compiled && !is_shared);
+        let known = if is_separate { None } else { self.known(var) };
         if !is_shared {
             self.order.push(known.unwrap_or(self.inputs.len()) as u32);
         }
@@ -148,7 +168,7 @@ impl Layout {
         }
         let form = match var.op() {
             // What the body may change is in memory from the second call on; so it is in the first one.
-            _ if is_exclusive => Form::Memory,
+            _ if is_exclusive || self.is_compiled => Form::Memory,
             Op::Literal => Form::Literal,
             Op::Scalar => Form::Opaque,
             _ => Form::Memory,
@@ -315,8 +335,8 @@ pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Ve
 
 /// Returns human-readable names of the sizes of a call: widths of inputs, then lengths of axes, as in
 /// [`Layout::sizes`].
-pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str]) -> Vec<String> {
-    let mut layout = Layout::default();
+pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str], is_compiled: bool) -> Vec<String> {
+    let mut layout = Layout { is_compiled, ..Layout::default() };
     let (mut widths, mut lengths) = (Vec::new(), Vec::new());
     arguments.show(names, &mut |is_exclusive, show| {
         let mut visit = |path: &str, leaf: Leaf<'_>| match leaf {
@@ -360,4 +380,13 @@ pub(super) fn host_in_words(value: &HostValue) -> String {
 
 fn number(ty: Type, bits: u64) -> String {
     format!("{} ({ty})", jit_runtime::ir::print::Literal(ty, bits))
+}
+
+/// Rejects arguments through which gradients would not flow: a replay records nothing.
+#[cold]
+fn refuse_gradients(var: &Var) -> ! {
+    Misuse::new("an argument of a frozen function carries gradients, which do not flow through it", var.site())
+        .value("the argument", var)
+        .hint("compute the gradient inside of the function, or pass `x.detach()`")
+        .panic()
 }

@@ -20,6 +20,7 @@
 //! | the causes of recordings | `explain` |
 //! | host calls | `host` |
 //! | comparing replays with the body | `verify` |
+//! | one recording for all calls, which executors are | `program` |
 
 mod argument;
 mod call;
@@ -30,6 +31,7 @@ mod function;
 mod host;
 mod layout;
 mod number;
+mod program;
 mod record;
 mod shared;
 mod verify;
@@ -39,6 +41,7 @@ mod with_state;
 pub use crate::array::Array;
 #[doc(hidden)]
 pub use crate::capture::host_call::refuse_replay;
+pub use crate::trace::history::CodeChange;
 pub use argument::{Argument, Arguments, FrozenInput, Recordable, ThreadSafe, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};
@@ -51,6 +54,9 @@ pub use function::{Function, Options, functions};
 pub use host::{Owned, host};
 #[doc(hidden)]
 pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, mixed};
+#[doc(hidden)]
+pub use program::Compiled;
+pub(crate) use program::Program;
 #[doc(hidden)]
 pub use with_state::{WithState, state, with_state};
 

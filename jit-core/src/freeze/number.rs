@@ -63,21 +63,15 @@ impl<T: Element> Argument for Lifted<T> {
 /// The other operand of a number.
 pub struct Beside<'a, O>(pub &'a O);
 
-impl<U: Element> Beside<'_, Array<U>> {
-    /// Returns the number as an operand of an array.
-    pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
-        lifted.clone()
-    }
-}
+/// An array, or a reference to one.
+pub trait IsArray {}
 
-impl<U: Element> Beside<'_, &Array<U>> {
-    /// Returns the number as an operand of an array.
-    pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
-        lifted.clone()
-    }
-}
+impl<U: Element> IsArray for Array<U> {}
+impl<U: Element> IsArray for &Array<U> {}
+impl<U: Element> IsArray for &mut Array<U> {}
 
-impl<U: Element> Beside<'_, &mut Array<U>> {
+// One block for all of these: where the other operand has an error of its own, there is no second one.
+impl<O: IsArray> Beside<'_, O> {
     /// Returns the number as an operand of an array.
     pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
         lifted.clone()

@@ -12,7 +12,7 @@ use super::function::{CallPlan, Entry, Plan, Value};
 use super::layout::{self, Form, Input, Layout};
 use super::shared::{self, SharedLeaf};
 use super::{explain, host};
-use crate::capture::launches;
+use crate::capture::launches::{self, Purpose};
 use crate::graph::node::Var;
 use crate::schedule;
 use crate::size::{Size, table};
@@ -31,6 +31,21 @@ struct Ran<T, R> {
     shared: Vec<SharedLeaf>,
 }
 
+/// A recorded body.
+pub(super) struct Traced<T, R> {
+    pub(super) templates: Templates<T, R>,
+    /// A plan for replays, or why there is none.
+    pub(super) plan: Result<Plan, String>,
+    is_unchanged: bool,
+    /// The arrays that the caller of the recorded call receives, and the result that they are put into.
+    current: Vec<Var>,
+    given_back: R,
+    /// For each input, the first one whose width is taken to be the same.
+    pub(super) widths: Vec<u32>,
+    /// The plain numbers that decisions depended on.
+    pub(super) decided: Vec<bool>,
+}
+
 impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     /// Runs the body and records its launches.
     pub(super) fn record(
@@ -41,12 +56,33 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         lifted: Vec<bool>,
         guard_failures: &[(Arc<Entry>, GuardFailure)],
     ) -> Result<R, Error> {
+        self.announce(&arguments, &scratch.layout, guard_failures.first())?;
+        let traced = self.trace(scratch, &arguments, body, &lifted, Purpose::Freeze)?;
+        let Traced { templates, plan, is_unchanged, mut current, given_back, widths, decided } = traced;
+        // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
+        let result =
+            put(&mut arguments, &templates, is_unchanged, &mut current, given_back, self.site, &mut |size, _| {
+                *size = Size::from(size.value());
+            });
+        let call_plan = plan.map_or_else(CallPlan::Run, |plan| CallPlan::Replay(Box::new(plan)));
+        self.function.insert(self.of, &scratch.layout, (lifted, widths), &decided, call_plan, Box::new(templates));
+        Ok(result)
+    }
+
+    /// Runs the body on proxies of the arguments, and makes a plan for replays of its launches.
+    pub(super) fn trace(
+        &self,
+        scratch: &Scratch,
+        arguments: &A,
+        body: impl FnOnce(&mut A::Proxies) -> R,
+        lifted: &[bool],
+        purpose: Purpose,
+    ) -> Result<Traced<A::Proxies, R>, Error> {
         let layout = &scratch.layout;
-        self.announce(&arguments, layout, guard_failures.first())?;
-        let session = launches::begin();
+        let session = launches::begin(purpose);
         let widths = layout.equal_widths(&scratch.found);
         let Ran { mut proxies, mut result, nodes, is_unchanged, shared } =
-            self.run_body(&arguments, layout, (&lifted, &widths), body)?;
+            self.run_body(arguments, layout, (lifted, &widths), body)?;
         let leaves = self.leaves(&proxies, &result)?;
         let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
         let values = outputs.values(&leaves)?;
@@ -64,19 +100,8 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         strip_tree(&mut result);
         let templates = Templates { proxies, result };
         let may_donate = may_donate(&values, layout);
-        let call_plan = match finished {
-            Ok(recording) => {
-                CallPlan::Replay(Box::new(Plan { recording, values, sizes, is_unchanged, shared, may_donate, kept }))
-            }
-            Err(reason) => CallPlan::Run(reason),
-        };
-        // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
-        let result =
-            put(&mut arguments, &templates, is_unchanged, &mut current, given_back, self.site, &mut |size, _| {
-                *size = Size::from(size.value());
-            });
-        self.function.insert(self.of, layout, (lifted, widths), &decided, call_plan, Box::new(templates));
-        Ok(result)
+        let plan = finished.map(|recording| Plan { recording, values, sizes, is_unchanged, shared, may_donate, kept });
+        Ok(Traced { templates, plan, is_unchanged, current, given_back, widths, decided })
     }
 
     /// Notes that the function is recorded, and why. Fails if the number of recordings exceeds the budget.
@@ -88,7 +113,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<(), Error> {
         let function = self.function;
         let summary = layout::describe(arguments, function.parameters);
-        let names = || layout::names_of_sizes(arguments, function.parameters);
+        let names = || layout::names_of_sizes(arguments, function.parameters, false);
         let why = explain::why((function, self.of), (&summary, &names), layout, guard_failure, self.site);
         function.begin_recording(summary, why).map_err(|text| explain::over_budget(text, self.site))
     }
@@ -103,7 +128,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<Ran<A::Proxies, R>, Error> {
         let mut proxies = arguments.proxies();
         let given = InputSizes::new(layout, equal_widths, self.site);
-        let nodes = inputs(layout, lifted, &given.widths, self.site);
+        let nodes = inputs(layout, lifted, &given.widths, self.site)?;
         lend_inputs::<A>(&mut proxies, layout, &nodes, &given.lengths, self.site);
         let (before, mut shared) = (host_values::<A>(&proxies), shared::in_proxies::<A>(&proxies));
         let result = body(&mut proxies);
@@ -170,12 +195,14 @@ impl InputSizes {
 }
 
 /// Makes the inputs of the recording; returns the nodes that represent them.
-fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: Site) -> Vec<Var> {
+fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: Site) -> Result<Vec<Var>, Error> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());
     for (input, &width) in layout.inputs.iter().zip(widths) {
         let var = &input.var;
-        nodes.push(match (input.form, var.known_bits(), var.data()) {
+        let unwritten = if input.is_shared || input.form != Form::Memory { None } else { launches::unwritten()? };
+        nodes.push(match (input.form, var.known_bits(), unwritten.or_else(|| var.data())) {
+            (Form::Memory, _, Some(buffer)) => launches::input(var, width, &buffer),
             (Form::Literal, Some(bits), _) => {
                 let is_lifted = lifted[literal];
                 literal += 1;
@@ -186,13 +213,13 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: Site) -> Vec<
             }
             (_, Some(bits), _) => launches::scalar_input(var, width, bits),
             (_, None, Some(buffer)) => launches::input(var, width, &buffer),
-            (_, None, None) => unreachable!("arguments were evaluated"),
+            (_, None, None) => return Err(explain::shared_unevaluated(site)),
         });
         if let (true, Some(node)) = (input.is_shared, nodes.last()) {
             launches::share(var, node, input.lengths.is_some(), site);
         }
     }
-    nodes
+    Ok(nodes)
 }
 
 /// Puts the inputs of the recording into the proxies, with the lengths of their axes.

@@ -9,10 +9,12 @@
 //! | `numbering` | value numbering: equal expressions become one node |
 //! | `watch` | notification of new nodes |
 //! | `edges` | removing edges from the graph during walks of other threads |
+//! | `gradients`, `tape` | through which nodes gradients flow; what nodes keep for differentiation |
 //! | `labels`, `describe` | names that users give to arrays; values in messages |
 
 mod describe;
 pub(crate) mod edges;
+pub(crate) mod gradients;
 pub(crate) mod inputs;
 pub(crate) mod labels;
 pub(crate) mod node;
@@ -20,6 +22,7 @@ pub(crate) mod numbering;
 pub(crate) mod op;
 pub(crate) mod payload;
 pub(crate) mod pool;
+pub(crate) mod tape;
 pub(crate) mod watch;
 
 pub use node::Var;
@@ -30,5 +33,6 @@ pub use op::Op;
 pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
     edges::hold(held);
     labels::hold(held);
+    tape::hold(held);
     pool::hold(held);
 }

@@ -24,29 +24,41 @@ use jit_runtime::recording::SizeId;
 
 use super::op::Op;
 use super::payload::{Payload, RegionId};
-use super::{labels, pool, watch};
+use super::{gradients, labels, pool, tape, watch};
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
 /// Properties of a node of one bit each.
 pub(crate) mod flag {
     /// A loop or branch is among the node and its transitive inputs.
-    pub(crate) const CONTROL: u8 = 1;
+    pub(crate) const CONTROL: u16 = 1;
     /// The node runs only where the loop body that it was recorded in runs, regardless of its operands.
-    pub(crate) const PINNED: u8 = 2;
+    pub(crate) const PINNED: u16 = 2;
     /// The node has a label.
-    pub(crate) const LABELLED: u8 = 4;
+    pub(crate) const LABELLED: u16 = 4;
     /// A node that can run only once is among the node and its transitive inputs.
-    pub(crate) const EFFECT: u8 = 8;
+    pub(crate) const EFFECT: u16 = 8;
     /// The value is per-lane local memory, in one of its versions.
-    pub(crate) const LOCAL: u8 = 16;
+    pub(crate) const LOCAL: u16 = 16;
     /// The node was made while this thread recorded a frozen function, and the recording has not ended.
-    pub(crate) const RECORDED: u8 = 32;
+    pub(crate) const RECORDED: u16 = 32;
     /// The node was made while a frozen function was recorded, and one of its host calls may hold it: in replays it
     /// represents its value there.
-    pub(crate) const HOSTED: u8 = 64;
+    pub(crate) const HOSTED: u16 = 64;
+    /// Gradients flow through the node to a variable.
+    pub(crate) const GRAD: u16 = 128;
+    /// Gradients flow to an operand of the node, but not through the node.
+    pub(crate) const DETACHED: u16 = 256;
+    /// The node has a record for differentiation, see [`super::super::tape`].
+    pub(crate) const TAPED: u16 = 512;
+    /// The flags by which equal expressions may be different nodes.
+    pub(crate) const DISTINGUISHED: u16 = RECORDED | HOSTED | GRAD | DETACHED;
+    /// All flags. The other bits of the word count the nodes that lived at the address.
+    pub(super) const ALL: u32 = (1 << BITS) - 1;
+    /// The number of bits of all flags.
+    pub(super) const BITS: u32 = 10;
     /// The flags that a node inherits from its operands.
-    pub(crate) const INHERITED: u8 = CONTROL | EFFECT;
+    pub(crate) const INHERITED: u16 = CONTROL | EFFECT | GRAD;
 }
 
 /// The fields that are fixed while a node lives, except for the size, which ends with its recording.
@@ -79,7 +91,7 @@ pub(crate) struct Node {
     word: AtomicU64,
     head: UnsafeCell<Head>,
     count: AtomicU32,
-    /// The number of previous nodes at this address, and the flags in the low eight bits.
+    /// The number of previous nodes at this address, and the flags in the low bits.
     life: AtomicU32,
 }
 
@@ -94,7 +106,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) ty: Type,
     pub(crate) width: Extent,
     pub(crate) region: RegionId,
-    pub(crate) flags: u8,
+    pub(crate) flags: u16,
     pub(crate) operands: [Option<&'a Var>; 3],
     /// The third slot of an operation that stores a position there.
     pub(crate) position: usize,
@@ -231,13 +243,29 @@ fn free(first: NonNull<Node>) {
             }
             free_word(node, &mut pending);
             let life = this.life.load(Ordering::Relaxed);
-            if life as u8 & flag::LABELLED != 0 {
-                labels::remove(node);
+            if life as u16 & (flag::LABELLED | flag::TAPED) != 0 {
+                free_records(node, life as u16, &mut pending);
             }
-            this.life.store((life | 0xFF).wrapping_add(1), Ordering::Relaxed);
+            this.life.store((life | flag::ALL).wrapping_add(1), Ordering::Relaxed);
             home.give(node);
         }
     });
+}
+
+/// Frees what is stored outside of a dead node.
+#[cold]
+fn free_records(node: NonNull<Node>, flags: u16, pending: &mut Pending) {
+    if flags & flag::LABELLED != 0 {
+        labels::remove(node);
+    }
+    if flags & flag::TAPED != 0 {
+        tape::remove(node, |var| {
+            let held = ManuallyDrop::new(var).0;
+            if release(held) {
+                pending.push(held);
+            }
+        });
+    }
 }
 
 /// Frees the buffer or payload of a dead node.
@@ -314,7 +342,10 @@ impl Var {
             this.operands[2].store(ptr::without_provenance_mut(draft.position), Ordering::Relaxed);
         }
         this.word.store(draft.word, Ordering::Relaxed);
-        let flags = draft.flags | seen & flag::INHERITED;
+        let mut flags = draft.flags | seen & flag::INHERITED;
+        if flags & flag::GRAD != 0 {
+            flags = gradients::flags_of(draft.op, draft.ty, flags);
+        }
         this.life.store(this.life.load(Ordering::Relaxed) | u32::from(flags), Ordering::Relaxed);
         let head = Head {
             op: draft.op,
@@ -465,8 +496,8 @@ impl Var {
     }
 
     #[inline]
-    pub(crate) fn flags(&self) -> u8 {
-        self.node().life.load(Ordering::Relaxed) as u8
+    pub(crate) fn flags(&self) -> u16 {
+        (self.node().life.load(Ordering::Relaxed) & flag::ALL) as u16
     }
 
     /// Returns whether the node must stay in the loop that it was recorded in.
@@ -475,11 +506,11 @@ impl Var {
         self.flags() & flag::PINNED != 0
     }
 
-    pub(crate) fn remove_flag(&self, flag: u8) {
+    pub(crate) fn remove_flag(&self, flag: u16) {
         self.node().life.fetch_and(!u32::from(flag), Ordering::Relaxed);
     }
 
-    pub(crate) fn add_flag(&self, flag: u8) {
+    pub(crate) fn add_flag(&self, flag: u16) {
         self.node().life.fetch_or(u32::from(flag), Ordering::Relaxed);
     }
 
@@ -575,6 +606,12 @@ impl Var {
         !op.holds_bits() && !op.holds_payload() && self.node().word.load(Ordering::Acquire) != 0
     }
 
+    /// Returns whether the elements in memory must not be overwritten, even if the node has one owner: those of a node
+    /// that is another one's value may be the other one's, and derivatives read those that gradients flow through.
+    pub(crate) fn may_share_memory(&self) -> bool {
+        self.op() == Op::Identity || self.flags() & flag::GRAD != 0
+    }
+
     /// Returns whether the value needs no kernel: it is known, or in memory.
     #[inline]
     pub(crate) fn is_evaluated(&self) -> bool {
@@ -602,17 +639,25 @@ impl Var {
         Some(unsafe { &*payload })
     }
 
-    /// Removes the operands from a node that has data. The caller drops them after it has released the lock.
+    /// Removes the operands from a node that has data. The caller drops them after it has released the lock. If
+    /// gradients flow through the node, another one keeps them on its tape.
     pub(crate) fn detach(&self, dropped: &mut Vec<Var>) {
-        for slot in 0..self.op().slots() {
-            let operand = self.node().operands[slot].swap(ptr::null_mut(), Ordering::AcqRel);
-            dropped.extend(NonNull::new(operand).map(Var));
+        if self.flags() & flag::GRAD != 0 && tape::keeps_operands(self) {
+            return;
         }
+        let mut operands = [const { None }; 3];
+        for (slot, operand) in operands.iter_mut().enumerate().take(self.op().slots()) {
+            *operand = NonNull::new(self.node().operands[slot].swap(ptr::null_mut(), Ordering::AcqRel)).map(Var);
+        }
+        if self.flags() & flag::GRAD != 0 && operands.iter().any(Option::is_some) {
+            tape::keep_operands(self, &operands);
+        }
+        dropped.extend(operands.into_iter().flatten());
     }
 
     /// Returns a reference that does not keep the node alive.
     pub(crate) fn downgrade(&self) -> Weak {
-        Weak { node: self.0, generation: self.node().life.load(Ordering::Relaxed) >> 8 }
+        Weak { node: self.0, generation: self.node().life.load(Ordering::Relaxed) >> flag::BITS }
     }
 }
 
@@ -630,7 +675,7 @@ impl Weak {
     /// Returns the node, if it still lives.
     pub(crate) fn upgrade(&self) -> Option<Var> {
         let var = Node::revive(self.node)?;
-        (var.node().life.load(Ordering::Relaxed) >> 8 == self.generation).then_some(var)
+        (var.node().life.load(Ordering::Relaxed) >> flag::BITS == self.generation).then_some(var)
     }
 }
 

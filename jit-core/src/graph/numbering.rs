@@ -11,6 +11,7 @@ use std::ptr::{self, NonNull};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use super::gradients;
 use super::node::{Draft, Node, Var, flag};
 use crate::size::table;
 use crate::thread_state::thread_state;
@@ -18,6 +19,19 @@ use crate::thread_state::thread_state;
 struct Numbered {
     hash: u64,
     node: NonNull<Node>,
+}
+
+/// Returns whether a node is the one that an equal expression would be now. Nodes recorded by a frozen function are
+/// distinguished from earlier ones, and those that carry gradients from others.
+#[inline]
+fn may_share(var: &Var) -> bool {
+    let flags = var.flags();
+    let is_of_recording = match table::is_recording() {
+        true => flags & flag::RECORDED != 0,
+        false if flags & flag::DISTINGUISHED == 0 => return true,
+        false => flags & (flag::RECORDED | flag::HOSTED) == 0,
+    };
+    is_of_recording && (flags & (flag::GRAD | flag::DETACHED) == 0 || gradients::may_share(flags))
 }
 
 /// The initial capacity of a table.
@@ -94,11 +108,7 @@ impl Draft<'_> {
             && var.extent() == self.width
             && var.region() == self.region
             && self.has_operands_of(var)
-            // Nodes recorded by a frozen function are distinguished from earlier ones.
-            && match table::is_recording() {
-                true => var.flags() & flag::RECORDED != 0,
-                false => var.flags() & (flag::RECORDED | flag::HOSTED) == 0,
-            }
+            && may_share(var)
             // A node that has got its elements is no expression any more: a program that is traced again is scheduled
             // as before.
             && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })

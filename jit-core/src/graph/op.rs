@@ -20,6 +20,8 @@ pub enum Op {
     LaneIndex,
     /// A value of width 1, repeated.
     Broadcast,
+    /// The operand: a variable for differentiation, a result with a derivative of its own, or a value without one.
+    Identity,
     /// Conversion by value.
     Cast,
     /// The same bits as another type of the same size.
@@ -96,6 +98,7 @@ impl Op {
             Op::LibraryResult => 19,
             Op::Switch => 20,
             Op::SwitchResult => 21,
+            Op::Identity => 22,
             Op::Local => 30,
             Op::LocalRead => 31,
             Op::LocalWrite => 32,
@@ -124,7 +127,7 @@ impl Op {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
             Op::Loop | Op::Branch | Op::Switch | Op::Scatter => 0,
             Op::Param => 1,
-            Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) | Op::Local => 1,
+            Op::Broadcast | Op::Identity | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) | Op::Local => 1,
             Op::BranchResult | Op::SwitchResult | Op::LibraryResult => 1,
             Op::LoopResult | Op::ScatterResult => 2,
             Op::Binary(_) | Op::Compare(_) | Op::LocalRead => 2,
@@ -172,7 +175,7 @@ impl Op {
     pub(crate) const fn weight(self) -> u32 {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,
-            Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::SwitchResult => 0,
+            Op::Broadcast | Op::Identity | Op::LoopResult | Op::BranchResult | Op::SwitchResult => 0,
             Op::ScatterResult | Op::LibraryResult => 0,
             Op::Unary(op) => op.cost(),
             Op::Binary(op) => op.cost(),

@@ -65,9 +65,9 @@ impl Payload {
     }
 
     /// Returns the flags that a node inherits through the payload.
-    pub(crate) fn flags(&self) -> u8 {
+    pub(crate) fn flags(&self) -> u16 {
         let mut flags = if matches!(self, Payload::Scatter(_)) { flag::EFFECT } else { 0 };
-        self.inputs().for_each(|(_, var)| flags |= var.flags() & flag::EFFECT);
+        self.inputs().for_each(|(_, var)| flags |= var.flags() & (flag::EFFECT | flag::GRAD));
         flags
     }
 

@@ -31,7 +31,7 @@ pub(super) struct Checker {
 impl Checker {
     /// Returns a checker, if checks are enabled.
     pub(super) fn wanted() -> Option<Checker> {
-        config::is_debug_on().then(|| Checker { is_debug: true, ..Checker::of_iterations() })
+        (config::is_debug_on() && !launches::is_dry()).then(|| Checker { is_debug: true, ..Checker::of_iterations() })
     }
 
     /// Returns a checker only of bounds of iterations.

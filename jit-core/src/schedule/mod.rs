@@ -40,8 +40,9 @@ use crate::graph::node::flag;
 use crate::graph::payload::RegionId;
 use crate::graph::{self, Op, Var, edges, numbering};
 use crate::size::extent::Extent;
+use crate::trace;
+use crate::trace::function_label::{self, Labelled};
 use crate::trace::report::{self, Report};
-use crate::trace::{self, function_label};
 
 mod check;
 mod draw;
@@ -82,6 +83,8 @@ struct Planned {
     lanes: Extent,
     reduce_block: Option<Extent>,
     label: Label,
+    /// The function that recorded the results, if one did.
+    function: Option<&'static Labelled>,
     written: SmallVec<[Written; 2]>,
 }
 
@@ -192,12 +195,13 @@ fn plan(wanted: &[&Var], why: &'static str, site: Site) -> Result<Plan, Error> {
         }
         let emitted = emit::emit(&graph, group, &mut outputs)?;
         let written = written(&graph, group, &outputs);
-        let (lanes, reduce_block, label) = (group.lanes, group.reduce_block(), label(&graph, group));
+        let function = function(&graph, group);
+        let (lanes, reduce_block, label) = (group.lanes, group.reduce_block(), label(function));
         if let Some(remarks) = &mut remarks {
             let (width, ops) = (lanes.lanes as usize, emitted.kernel.op_count());
             remarks.make(group, KernelId { label, site, width, ops });
         }
-        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, written }));
+        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written }));
     }
     for call in calls {
         steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
@@ -220,19 +224,20 @@ fn written(graph: &order::Graph<'_>, group: &group::Group, outputs: &emit::Outpu
 /// The number of a kernel's operations that are searched for a function name, before it remains unnamed.
 const LABEL_SEARCH: usize = 16;
 
-/// Returns the name of the function that recorded a kernel's results, or else the last operations before them.
-fn label(graph: &order::Graph<'_>, group: &group::Group) -> Label {
+/// Returns the function that recorded a kernel's results, or else the last operations before them.
+fn function(graph: &order::Graph<'_>, group: &group::Group) -> Option<&'static Labelled> {
     let operations = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
     let mut sites = operations.map(|&number| graph.entries[number as usize].var.site());
     let mut last = None;
-    sites
-        .find_map(|site| {
-            let is_new = last.replace(site) != Some(site);
-            if is_new { function_label::label_at(site) } else { None }
-        })
-        .or_else(function_label::current_label)
-        .unwrap_or("trace")
-        .into()
+    sites.find_map(|site| {
+        let is_new = last.replace(site) != Some(site);
+        if is_new { function_label::piece_at(site) } else { None }
+    })
+}
+
+/// Returns the name of a kernel.
+fn label(function: Option<&'static Labelled>) -> Label {
+    function.map(Labelled::label).or_else(function_label::current_label).unwrap_or("trace").into()
 }
 
 /// Launches the kernels and assigns memory to the nodes. If an error occurs, nodes that were launched before keep their
@@ -273,6 +278,7 @@ fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Result<(), Er
         lanes,
         reduce_block,
         label,
+        function,
         written,
     } = planned;
     let (width, block) = (lanes.lanes as usize, reduce_block.map(|block| block.lanes as usize));
@@ -280,10 +286,16 @@ fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Result<(), Er
     let launch = Launch { device, kernel, width, reduce_block: block, arguments, label, site: site_of_launch };
     let constants = launches::known_sizes(&noted.scalars);
     let outcome = prepare(launch, Notes { literals: &literals, checks, constants: &constants }).and_then(|prepared| {
+        if let Some(function) = function {
+            match prepared.is_hit() {
+                true => function.history.count_hit(),
+                false => function.history.note_compiled(&prepared, &literals, site),
+            }
+        }
         if launches::is_recording() {
             launches::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
         }
-        prepared.start()
+        if launches::is_dry() { Ok(()) } else { prepared.start() }
     });
     (written, outcome)
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use jit_runtime::device::current_device;
+use jit_runtime::ir::Type;
 use jit_runtime::launch::native::{Call, Launch, Operand, launch};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::Scalar;
@@ -51,8 +52,8 @@ pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Res
     let mut results = Vec::new();
     let mut written = SmallVec::new();
     for (position, &(ty, len)) in payload.results.iter().enumerate() {
-        // SAFETY: the work writes all of its results.
-        let result = unsafe { Operand::alloc_uninit(ty, len.value())? };
+        // The work writes all of its results.
+        let result = operand(ty, len.value())?;
         launches::note_made(&result.buffer, ty, Extent::of(len));
         if let Some(entry) = result_entry(graph, number, position) {
             outputs.insert(entry, result.buffer.clone());
@@ -65,6 +66,15 @@ pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Res
     Ok(planned)
 }
 
+/// Returns memory that a call is about to write; none is allocated if the call will not run.
+fn operand(ty: Type, len: usize) -> Result<Operand, Error> {
+    match launches::unwritten()? {
+        Some(buffer) => Ok(Operand { buffer, ty, len }),
+        // SAFETY: a library call writes all of its results before anything reads them.
+        None => unsafe { Operand::alloc_uninit(ty, len) },
+    }
+}
+
 fn input(
     graph: &Graph<'_>,
     number: u32,
@@ -74,8 +84,7 @@ fn input(
     let entry = &graph.entries[number as usize];
     let (ty, len) = (entry.var.ty(), entry.var.lanes());
     if let Some(bits) = entry.var.known_bits() {
-        // SAFETY: all of it is written by the fill.
-        let filled = unsafe { Operand::alloc_uninit(ty, len)? };
+        let filled = operand(ty, len)?;
         launches::note_made(&filled.buffer, ty, entry.var.extent());
         let (inputs, outputs, written) = (Vec::new(), vec![filled.clone()], SmallVec::new());
         let fill = if launches::is_recording() { launches::scalar_of(entry.var) } else { None };
@@ -89,8 +98,7 @@ fn input(
 
 /// Returns memory that holds a value in all lanes; if a frozen function is recorded, the value of each replay.
 pub(crate) fn filled(var: &Var, bits: u64, site: Site) -> Result<Arc<Buffer>, Error> {
-    // SAFETY: all of it is written by the fill.
-    let filled = unsafe { Operand::alloc_uninit(var.ty(), var.lanes())? };
+    let filled = operand(var.ty(), var.lanes())?;
     let buffer = Arc::clone(&filled.buffer);
     launches::note_made(&buffer, var.ty(), var.extent());
     let fill = if launches::is_recording() { launches::scalar_of(var) } else { None };
@@ -115,6 +123,9 @@ pub(super) fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Re
         && let Err(error) = launches::note_library(call, &sizes, fill, (&inputs, &outputs), site)
     {
         return (written, Err(error));
+    }
+    if launches::is_dry() {
+        return (written, Ok(()));
     }
     (written, launch(Launch { device: current_device(), call, inputs, outputs, site: Some(site) }))
 }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::group::{self, Group};
 use super::order::{Entry, Graph, NONE};
-use super::{Plan, Planned, Step, effect, emit, explain, label, run, written};
+use super::{Plan, Planned, Step, effect, emit, explain, function, label, run, written};
 use crate::capture::launches;
 use crate::graph::node::flag;
 use crate::graph::payload::How;
@@ -135,7 +135,9 @@ fn plan(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site) -
             written.retain(|(var, _)| is_array(&graph, group, var));
         }
         let reduce_block = if is_selected { None } else { group.reduce_block() };
-        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label: label(&graph, group), written }));
+        let function = function(&graph, group);
+        let label = label(function);
+        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written }));
     }
     let number_of = |var: &Var| (0..graph.entries.len()).find(|&number| is_value(&graph, number, var));
     let elements = |var: &&Var| number_of(var).and_then(|number| outputs.get(&(number as u32)).cloned());

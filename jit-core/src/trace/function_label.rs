@@ -4,6 +4,7 @@
 //! function and labelled statement therefore registers the lines of the program that it covers. The label of a kernel
 //! is found from the line of the values that it computes.
 
+use super::history::History;
 use crate::fork;
 use crate::thread_state::{Clear, thread_state};
 use jit_runtime::Site;
@@ -52,13 +53,14 @@ pub struct Labelled {
     first_line: u32,
     last_line: u32,
     is_registered: AtomicBool,
+    pub(crate) history: History,
 }
 
 impl Labelled {
     /// Creates a label for some lines of a file.
     #[must_use]
     pub const fn new(label: &'static str, file: &'static str, first_line: u32, last_line: u32) -> Self {
-        Labelled { label, file, first_line, last_line, is_registered: AtomicBool::new(false) }
+        Labelled { label, file, first_line, last_line, is_registered: AtomicBool::new(false), history: History::new() }
     }
 
     /// Returns its name.
@@ -90,15 +92,27 @@ impl Labelled {
     }
 }
 
-/// Returns the label of the smallest traced piece of the program that covers a place.
-#[must_use]
-pub fn label_at(site: Site) -> Option<&'static str> {
+/// Returns the smallest traced piece of the program that covers a place.
+pub(crate) fn piece_at(site: Site) -> Option<&'static Labelled> {
     if !HAS_LABELS.load(Ordering::Relaxed) {
         return None;
     }
     let labelled = LABELLED.read();
     let here = labelled.get(site.file())?.iter().filter(|piece| piece.covers(site.line()));
-    here.min_by_key(|piece| piece.lines()).map(|piece| piece.label)
+    here.min_by_key(|piece| piece.lines()).copied()
+}
+
+/// Returns the label of the smallest traced piece of the program that covers a place.
+#[must_use]
+pub fn label_at(site: Site) -> Option<&'static str> {
+    piece_at(site).map(|piece| piece.label)
+}
+
+/// Returns the pieces with a label that begin at a line: those of a function, once it was traced.
+pub(crate) fn pieces_of(label: &str, file: &str, line: u32) -> Vec<&'static Labelled> {
+    let labelled = LABELLED.read();
+    let all = labelled.get(file).into_iter().flatten();
+    all.filter(|piece| piece.label == label && piece.first_line == line).copied().collect()
 }
 
 /// Returns the label of the innermost traced function or labelled statement of this thread.
@@ -116,6 +130,13 @@ pub struct LabelScope(());
 pub fn label(piece: &'static Labelled) -> LabelScope {
     piece.register();
     TRACED.with(|traced| traced.labels.borrow_mut().push(piece.label));
+    LabelScope(())
+}
+
+/// Labels what is traced until the result is dropped, as far as its lines have no label.
+#[must_use]
+pub(crate) fn named(name: &'static str) -> LabelScope {
+    TRACED.with(|traced| traced.labels.borrow_mut().push(name));
     LabelScope(())
 }
 

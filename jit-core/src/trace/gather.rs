@@ -268,14 +268,14 @@ impl Substitution<'_> {
         if is_leaf(var) {
             return match var.op() {
                 Op::LaneIndex => Some(record::cast(Type::U32, &self.at.index)),
-                _ if var.has_data() => self.read(var, self.at),
+                _ if var.has_data() || var.flags() & flag::TAPED != 0 => self.read(var, self.at),
                 Op::Placeholder | Op::LibraryResult => self.read(var, self.at),
                 _ => None,
             };
         }
         let value = |slot: usize| Some(self.done[&var.operand(slot)?.address()].clone());
         match var.op() {
-            Op::Broadcast => value(0),
+            Op::Broadcast | Op::Identity => value(0),
             Op::Cast => Some(record::cast(var.ty(), &value(0)?)),
             Op::Bitcast => Some(record::bitcast(var.ty(), &value(0)?)),
             Op::Unary(op) => Some(record::unary(op, &value(0)?)),
@@ -308,7 +308,9 @@ impl Substitution<'_> {
 
 /// Returns whether a node has no operands that the substitution visits.
 fn is_leaf(var: &Var) -> bool {
-    var.width() == 1 || var.has_data() || var.op().slots() == 0 || var.op().is_stored()
+    // Gradients flow through a node with a record of its own, not through the expression behind it.
+    let is_taped = var.flags() & flag::TAPED != 0;
+    var.width() == 1 || var.has_data() || is_taped || var.op().slots() == 0 || var.op().is_stored()
 }
 
 /// Returns the value that is the same in every lane of a source, of width 1.

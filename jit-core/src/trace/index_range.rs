@@ -75,7 +75,7 @@ fn most_within(index: &Var, depth: u32) -> Option<u64> {
     let constant = |slot: usize| index.operand(slot)?.literal().filter(|&bits| bits <= largest);
     let found = match index.op() {
         Op::LaneIndex if index.width().is_constant() => (index.lanes() as u64).checked_sub(1),
-        Op::Broadcast => of(0),
+        Op::Broadcast | Op::Identity => of(0),
         Op::Cast if index.operand(0)?.ty().is_integer() => of(0),
         Op::Select => Some(of(1)?.max(of(2)?)),
         Op::Binary(op) => match op {

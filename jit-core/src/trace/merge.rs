@@ -512,6 +512,8 @@ impl Merged {
         let mut region = operands.iter().map(|operand| operand.region()).max().unwrap_or(RegionId::NONE);
         match var.op() {
             Op::Gather => return self.gather(step, operands, lanes, pinned),
+            // Its derivative is that of one target.
+            _ if var.flags() & flag::TAPED != 0 => return None,
             Op::LoopResult => return Some(loops::loop_result(operands[0], var.position())),
             Op::Broadcast if operands[0].width() == var.width() => return Some(operands[0].clone()),
             Op::Broadcast => width = var.extent(),

@@ -21,6 +21,7 @@ pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod function_label;
 pub(crate) mod gather;
+pub(crate) mod history;
 pub(crate) mod index_range;
 pub(crate) mod local;
 pub(crate) mod loop_alias_check;

@@ -11,9 +11,11 @@ use jit_runtime::memory::Buffer;
 
 use super::{fast, fold, region};
 use crate::capture::{host_call, launches, nodes};
-use crate::graph::node::{Draft, Var};
+use crate::graph::gradients;
+use crate::graph::node::{Draft, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
+use crate::graph::tape::{self, Tape};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -262,6 +264,22 @@ pub(crate) fn select_at(site: Site, mask: &Var, a: &Var, b: &Var) -> Var {
     }
 }
 
+/// Returns the value of a node, through which no gradients flow.
+#[track_caller]
+pub(crate) fn detached(a: &Var) -> Var {
+    if a.flags() & flag::GRAD == 0 {
+        return a.clone();
+    }
+    // The value that a variable was made from, if it needs no kernel, saves one.
+    if let Some(Tape::Variable) = tape::of(a)
+        && let Some(value) = a.operand(0).filter(Var::is_evaluated)
+    {
+        return value;
+    }
+    let _suspended = gradients::Scope::begin(true);
+    node(Op::Identity, a.ty(), a.extent(), [Some(a), None, None])
+}
+
 /// Records a conversion by value.
 #[inline]
 #[track_caller]
@@ -306,7 +324,7 @@ pub(crate) fn is_negation(mask: &Var, of: &Var) -> bool {
 
 /// Records a gather whose source is or will be in memory.
 #[track_caller]
-pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: u8, pinned: RegionId) -> Var {
+pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: u16, pinned: RegionId) -> Var {
     let width = common_width([Some(index), mask, None]);
     let operands = [Some(source), Some(index), mask];
     let region = region::of_operands([Some(index), mask, None]).max(pinned);

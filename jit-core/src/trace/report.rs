@@ -321,6 +321,26 @@ pub(crate) fn take_pending() -> Vec<Report> {
     if is_pending() { PENDING.with(|pending| pending.reports.take()) } else { Vec::new() }
 }
 
+/// Reports and marked values that wait for another evaluation than the next ones.
+pub(crate) struct SetAside {
+    reports: Vec<Report>,
+    marked: Vec<Var>,
+}
+
+/// Sets all reports and marked values aside until the result is dropped. Those made in the meantime are dropped then.
+#[must_use]
+pub(crate) fn set_aside() -> SetAside {
+    SetAside { reports: take_pending(), marked: take_marked() }
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        drop((take_pending(), take_marked()));
+        put_back(std::mem::take(&mut self.reports));
+        self.marked.iter().for_each(mark);
+    }
+}
+
 /// Marks a value for this thread's next evaluation, if it still lives then.
 pub(crate) fn mark(var: &Var) {
     PENDING.with(|pending| pending.marked.borrow_mut().push(var.downgrade()));

@@ -1,7 +1,7 @@
 //! The items generated besides a frozen function: its recordings, and functions that report on them.
 
 use super::Frozen;
-use super::place::Place;
+use crate::companion::{self, Place, item_name};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{LitStr, Visibility};
@@ -11,7 +11,10 @@ impl Frozen {
     pub(super) fn recordings(&self) -> TokenStream {
         let name = &self.function.sig.ident;
         match self.place {
-            Place::Free => quote_spanned!(name.span()=> #name::__jit_function()),
+            Place::Free => {
+                let beside = companion::type_beside(name);
+                quote_spanned!(name.span()=> #beside::__jit_function())
+            }
             Place::Inherent => {
                 let getter = self.getter();
                 quote_spanned!(name.span()=> Self::#getter())
@@ -22,33 +25,13 @@ impl Frozen {
 
     /// Returns the items inside the function, and those besides it.
     pub(super) fn about(&self) -> (Option<TokenStream>, Option<TokenStream>) {
-        let (vis, name) = (&self.function.vis, &self.function.sig.ident);
-        let doc = format!("Reports on the recordings of the function [`{name}`](fn@{name}).");
-        match self.place {
-            Place::Free => {
-                let getter = self.function_of_recordings(&Ident::new("__jit_function", Span::call_site()));
-                let questions = self.questions(&quote!(Self::__jit_function()), |what| Ident::new(what, name.span()));
-                let beside = quote_spanned! {name.span()=>
-                    #[doc = #doc]
-                    #[allow(non_camel_case_types, dead_code)]
-                    #vis struct #name { _private: () }
-
-                    #[allow(dead_code, clippy::missing_const_for_fn)]
-                    impl #name {
-                        #getter
-                        #questions
-                    }
-                };
-                (None, Some(beside))
-            }
-            Place::Inherent => {
-                let getter = self.getter();
-                let questions = self.questions(&quote!(Self::#getter()), |what| format_ident!("{name}_{what}"));
-                let getter = self.function_of_recordings(&getter);
-                (None, Some(quote!(#[allow(dead_code)] #getter #questions)))
-            }
-            Place::Member => (Some(self.static_of_recordings(&format_ident!("__JIT_FUNCTION"))), None),
-        }
+        let name = match self.place {
+            Place::Free => Ident::new("__jit_function", Span::call_site()),
+            Place::Inherent => self.getter(),
+            Place::Member => return (Some(self.static_of_recordings(&format_ident!("__JIT_FUNCTION"))), None),
+        };
+        let (getter, questions) = (self.function_of_recordings(&name), self.questions(&quote!(Self::#name())));
+        (None, companion::beside(self.place, &self.function, &quote!(#[allow(dead_code)] #getter #questions)))
     }
 
     fn getter(&self) -> Ident {
@@ -84,10 +67,11 @@ impl Frozen {
     }
 
     /// Generates the functions that report on a frozen function.
-    fn questions(&self, function: &TokenStream, name: impl Fn(&str) -> Ident) -> TokenStream {
+    fn questions(&self, function: &TokenStream) -> TokenStream {
         let (private, span) = (self.private(), self.function.sig.ident.span());
         let vis: &Visibility = &self.function.vis;
-        let [stats, explain, clear, set_enabled] = ["stats", "explain", "clear", "set_enabled"].map(name);
+        let [stats, explain, clear, set_enabled] = ["stats", "explain", "clear", "set_enabled"]
+            .map(|what| item_name(self.place, &self.function.sig.ident, what));
         quote_spanned! {span=>
             /// Returns the counters.
             #[allow(dead_code)]

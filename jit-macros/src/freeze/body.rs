@@ -11,13 +11,13 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, GenericParam, ItemFn, Lifetime, Pat, Receiver, ReceiverKind, ReturnType, Type};
 
 /// The definition of the body, and the expression that calls it.
-pub(super) struct Body {
-    pub(super) definition: TokenStream,
-    pub(super) callee: TokenStream,
+pub(crate) struct Body {
+    pub(crate) definition: TokenStream,
+    pub(crate) callee: TokenStream,
 }
 
 /// Returns the body as a function.
-pub(super) fn function(mut body: ItemFn) -> Body {
+pub(crate) fn function(mut body: ItemFn) -> Body {
     body.vis = syn::Visibility::Inherited;
     body.sig.ident = Ident::new("__jit_body", body.sig.ident.span());
     let parameters = body.sig.generics.params.iter().filter_map(|parameter| match parameter {
@@ -34,7 +34,7 @@ pub(super) fn function(mut body: ItemFn) -> Body {
 }
 
 /// Returns the body as a closure.
-pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
+pub(crate) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let block = body.block.to_token_stream();
     let this = unused(&block);
     let block = Renaming { name: &this, sink }.tokens(block);
@@ -62,7 +62,7 @@ pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
 }
 
 /// Returns the type of the result.
-pub(super) fn result(output: &ReturnType) -> TokenStream {
+pub(crate) fn result(output: &ReturnType) -> TokenStream {
     match output {
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
@@ -181,7 +181,7 @@ impl VisitMut for Elided {
 }
 
 /// Returns the name, if a pattern is nothing else.
-pub(super) fn name_of(pattern: &Pat) -> Option<&Ident> {
+pub(crate) fn name_of(pattern: &Pat) -> Option<&Ident> {
     match pattern {
         Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => Some(&pattern.ident),
         _ => None,

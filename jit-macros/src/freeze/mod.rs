@@ -19,15 +19,15 @@
 //! The items generated besides the function depend on its [`Place`].
 
 mod about;
-mod body;
+pub(crate) mod body;
 mod check;
-mod number;
+pub(crate) mod number;
 mod options;
-mod parameter;
-mod place;
+pub(crate) mod parameter;
 #[cfg(test)]
 mod tests;
 
+use crate::companion::Place;
 use crate::jit;
 use crate::options::JitOptions;
 use crate::sink::Sink;
@@ -36,14 +36,13 @@ use body::Body;
 use number::{Lifted, Number};
 use options::FreezeOptions;
 use parameter::Parameter;
-use place::Place;
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::visit_mut::VisitMut;
 use syn::{Attribute, ExprClosure, ImplItemFn, ItemFn, Meta};
 
 /// The most arguments that the run-time support takes.
-const MAX_ARGUMENTS: usize = 12;
+pub(crate) const MAX_ARGUMENTS: usize = 12;
 
 /// Expands the attribute on an item.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -91,6 +90,11 @@ fn tokens_of(attribute: &Attribute) -> TokenStream {
         Meta::List(list) => list.tokens.clone(),
         _ => TokenStream::new(),
     }
+}
+
+/// Generates a number expression in the form that the run-time support takes: as an array.
+pub(crate) fn given_number(ty: &Ident, value: &syn::Expr, private: &TokenStream) -> TokenStream {
+    quote!(#private::freeze::Lifted(<#private::freeze::Array<#ty> as ::core::convert::From<#ty>>::from(#value)))
 }
 
 struct Frozen {
@@ -204,11 +208,8 @@ impl Frozen {
             true => parameter.given_as_number(private),
             false => parameter.given(private),
         });
-        let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| {
-            quote!(#private::freeze::Lifted(<#private::freeze::Array<#ty> as
-                ::core::convert::From<#ty>>::from(#value)),)
-        });
-        let arguments = quote_spanned!(self.function.sig.ident.span()=> (#(#each,)* #(#lifted)*));
+        let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| given_number(ty, value, private));
+        let arguments = quote_spanned!(self.function.sig.ident.span()=> (#(#each,)* #(#lifted,)*));
         match &self.state {
             Some(closure) => self.with_state(&arguments, closure, private),
             None => arguments,

@@ -32,24 +32,24 @@ const ARRAYS: [&str; 13] = [
 ];
 
 /// A parameter that is a plain number.
-pub(super) struct Number {
-    pub(super) name: Ident,
+pub(crate) struct Number {
+    pub(crate) name: Ident,
     ty: String,
     /// Its position among the numbers.
-    pub(super) position: usize,
+    pub(crate) position: usize,
 }
 
 /// A number expression that is combined with arrays.
-pub(super) struct Lifted {
+pub(crate) struct Lifted {
     /// The parameter of the body that it becomes.
-    pub(super) name: Ident,
-    pub(super) ty: Ident,
+    pub(crate) name: Ident,
+    pub(crate) ty: Ident,
     /// The expression that computes it from the parameters.
-    pub(super) value: Expr,
+    pub(crate) value: Expr,
 }
 
 /// Returns the parameters of a function that may be passed to each replay, except those in `keys`.
-pub(super) fn numbers(signature: &syn::Signature, body: &Block, keys: &dyn Fn(&Ident) -> bool) -> Vec<Number> {
+pub(crate) fn numbers(signature: &syn::Signature, body: &Block, keys: &dyn Fn(&Ident) -> bool) -> Vec<Number> {
     let names = Names::of(body);
     let mut found = Vec::new();
     for argument in &signature.inputs {
@@ -133,7 +133,7 @@ impl<'ast> Visit<'ast> for Names {
 
 /// Rewrites the uses of numbers in a body; returns the number expressions that become parameters of it, at most `most`.
 /// The others are decisions by their numbers.
-pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &TokenStream) -> Vec<Lifted> {
+pub(crate) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &TokenStream) -> Vec<Lifted> {
     let mut known = HashMap::new();
     for number in numbers {
         let name = &number.name;
@@ -328,10 +328,11 @@ impl Lifting<'_> {
                 syn::parse_quote_spanned!(span=> #other #op #inner)
             });
         }
-        let inner = self.beside(&quote!(__frozen_other), &parameter, &number, &written);
+        let name = Ident::new("__frozen_other", span);
+        let inner = self.beside(&name.to_token_stream(), &parameter, &number, &written);
         self.visit_expr_mut(&mut other);
-        let combined = if is_left { quote!(#inner #op __frozen_other) } else { quote!(__frozen_other #op #inner) };
-        syn::parse2(quote_spanned!(span=> #private::freeze::mixed(#other, |__frozen_other| #combined))).ok()
+        let combined = if is_left { quote!(#inner #op #name) } else { quote!(#name #op #inner) };
+        syn::parse2(quote_spanned!(span=> #private::freeze::mixed(#other, |#name| #combined))).ok()
     }
 
     /// `Float::from(number)`.

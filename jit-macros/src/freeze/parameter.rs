@@ -8,11 +8,11 @@ use syn::visit::Visit;
 use syn::{FnArg, Receiver, ReceiverKind, Signature, Type};
 
 /// The name of the receiver.
-pub(super) const RECEIVER: &str = "self";
+pub(crate) const RECEIVER: &str = "self";
 
 /// How an argument is passed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// `&mut T`
     Exclusive,
     /// `&T`
@@ -21,19 +21,19 @@ pub(super) enum Kind {
     Value,
 }
 
-pub(super) struct Parameter {
+pub(crate) struct Parameter {
     /// Its name in the user's function, or a generated one if the user's has a pattern.
-    pub(super) name: Ident,
+    pub(crate) name: Ident,
     /// Its name in messages.
-    pub(super) label: String,
+    pub(crate) label: String,
     kind: Kind,
     /// Whether it is a reference to a type without a name, `&impl Trait`.
     is_unnamed: bool,
-    span: Span,
+    pub(crate) span: Span,
 }
 
 /// Reads the parameters.
-pub(super) fn parameters(signature: &Signature) -> Vec<Parameter> {
+pub(crate) fn parameters(signature: &Signature) -> Vec<Parameter> {
     let each = signature.inputs.iter().enumerate().map(|(position, argument)| match argument {
         FnArg::Receiver(receiver) => of_receiver(receiver),
         FnArg::Typed(typed) => {
@@ -49,7 +49,7 @@ pub(super) fn parameters(signature: &Signature) -> Vec<Parameter> {
 }
 
 /// Replaces the patterns of the user's function by names; the body destructures them.
-pub(super) fn name(signature: &mut Signature, parameters: &[Parameter]) {
+pub(crate) fn name(signature: &mut Signature, parameters: &[Parameter]) {
     for (argument, parameter) in signature.inputs.iter_mut().zip(parameters) {
         match argument {
             FnArg::Receiver(receiver) => receiver.mutability = None,
@@ -95,8 +95,13 @@ fn has_unnamed(ty: &Type) -> bool {
 }
 
 impl Parameter {
+    /// Returns how it is passed.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// Generates the argument in the form that the run-time support takes.
-    pub(super) fn given(&self, private: &TokenStream) -> TokenStream {
+    pub(crate) fn given(&self, private: &TokenStream) -> TokenStream {
         let (name, span, private) = (&self.name, self.span, spanned(private, self.span));
         match self.kind {
             Kind::Exclusive => quote_spanned!(span=> #private::freeze::Exclusive(&mut *#name)),
@@ -106,7 +111,7 @@ impl Parameter {
     }
 
     /// Generates the argument of the body when it runs on the caller's.
-    pub(super) fn again(&self) -> TokenStream {
+    pub(crate) fn again(&self) -> TokenStream {
         let name = &self.name;
         match self.kind {
             Kind::Exclusive => quote_spanned!(self.span=> &mut *#name),
@@ -115,25 +120,25 @@ impl Parameter {
     }
 
     /// Generates the part of it that the body may have changed.
-    pub(super) fn changed(&self) -> Option<TokenStream> {
+    pub(crate) fn changed(&self) -> Option<TokenStream> {
         let name = &self.name;
         matches!(self.kind, Kind::Exclusive).then(|| quote_spanned!(self.span=> &#name))
     }
 
     /// Generates the argument in the form that the run-time support takes, if it is a plain number.
-    pub(super) fn given_as_number(&self, private: &TokenStream) -> TokenStream {
+    pub(crate) fn given_as_number(&self, private: &TokenStream) -> TokenStream {
         let (name, private) = (&self.name, spanned(private, self.span));
         quote_spanned!(self.span=> #private::freeze::Number(&#name))
     }
 
     /// Generates a marker for the type of an argument without a name, used to lend a copy.
-    pub(super) fn remembered_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
+    pub(crate) fn remembered_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
         let (name, ty, private) = (&self.name, remembered(position), spanned(private, self.span));
         self.is_unnamed.then(|| quote_spanned!(self.span=> let #ty = #private::freeze::type_behind(&*#name);))
     }
 
     /// Generates the argument of the body, lent from the copies.
-    pub(super) fn lent(&self, position: usize, proxies: &Ident, private: &TokenStream) -> TokenStream {
+    pub(crate) fn lent(&self, position: usize, proxies: &Ident, private: &TokenStream) -> TokenStream {
         // All at one place, so that a message about the argument appears once.
         let span = proxies.span();
         let (private, index) = (spanned(private, span), syn::Index { index: position as u32, span });
@@ -149,7 +154,7 @@ impl Parameter {
     }
 
     /// Generates the argument for reading; if borrowed by `&mut`, through all arguments.
-    pub(super) fn shared(&self, arguments: &Ident, position: usize) -> TokenStream {
+    pub(crate) fn shared(&self, arguments: &Ident, position: usize) -> TokenStream {
         let (name, index) = (&self.name, syn::Index::from(position));
         match self.kind {
             Kind::Exclusive => quote!(&*#arguments.#index.0),
@@ -160,7 +165,7 @@ impl Parameter {
 }
 
 /// Returns a path with another span, so that messages point at its use.
-pub(super) fn spanned(path: &TokenStream, span: Span) -> TokenStream {
+pub(crate) fn spanned(path: &TokenStream, span: Span) -> TokenStream {
     let each = path.clone().into_iter().map(|mut token| {
         token.set_span(span);
         token

@@ -34,6 +34,7 @@ mod variants;
 mod visit;
 mod warning;
 
+use crate::companion::{self, Place};
 use crate::freeze;
 use crate::options::JitOptions;
 use crate::sink::Sink;
@@ -84,7 +85,14 @@ fn under_freeze(options: &TokenStream, item: &TokenStream) -> Option<TokenStream
 fn expand_function(options: &JitOptions, mut function: ItemFn, sink: &Sink) -> TokenStream {
     Ungroup.visit_item_fn_mut(&mut function);
     check::attributes(&mut function.attrs, sink);
+    let as_written = function.clone();
     rewrite_function(options, &mut function.sig, &mut function.block, &mut function.attrs, sink);
+    let place = Place::of(&as_written);
+    if sink.is_empty() && place != Place::Member {
+        let items = companion::compile::items(options, &as_written, place, &[]);
+        let beside = companion::beside(place, &as_written, &items);
+        return quote!(#function #beside);
+    }
     function.into_token_stream()
 }
 
@@ -98,19 +106,40 @@ fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenS
     Ungroup.visit_item_impl_mut(&mut block);
     check::attributes(&mut block.attrs, sink);
     let is_of_trait = block.trait_.is_some();
+    let declared = names_of_functions(&block);
     for item in &mut block.items {
         let ImplItem::Fn(function) = item else { continue };
         if let Some(frozen) = freeze::expand_in_block(options, is_of_trait, function, sink) {
             *item = ImplItem::Verbatim(frozen);
             continue;
         }
-        let ImplItemFn { sig, block, attrs, .. } = function;
-        if dispatch::take_host(attrs) {
+        if dispatch::take_host(&mut function.attrs) {
             continue;
         }
+        let as_written = as_function(function);
+        let ImplItemFn { sig, block, attrs, .. } = &mut *function;
         rewrite_function(options, sig, block, attrs, sink);
+        if sink.is_empty() && !is_of_trait {
+            let beside = companion::compile::items(options, &as_written, Place::Inherent, &declared);
+            *item = ImplItem::Verbatim(quote!(#function #beside));
+        }
     }
     block.into_token_stream()
+}
+
+/// Returns a function of a block as one that stands alone.
+fn as_function(function: &ImplItemFn) -> ItemFn {
+    let ImplItemFn { attrs, vis, modifiers, sig, block } = function.clone();
+    ItemFn { attrs, vis, modifiers, sig, block: Box::new(block) }
+}
+
+/// Returns the names of the functions of a block, which are not generated again.
+fn names_of_functions(block: &ItemImpl) -> Vec<String> {
+    let name = |item: &ImplItem| match item {
+        ImplItem::Fn(function) => Some(function.sig.ident.to_string()),
+        _ => None,
+    };
+    block.items.iter().filter_map(name).collect()
 }
 
 /// Rewrites one function in place. If it is rejected, only its signature is retained, so that its name still resolves.

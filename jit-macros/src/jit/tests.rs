@@ -4,8 +4,10 @@ use super::expand;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+/// Returns the rewritten function, without the items beside it.
 fn expanded(item: TokenStream) -> String {
-    expand(TokenStream::new(), item).to_string()
+    let text = expand(TokenStream::new(), item).to_string();
+    text.split(" # [cfg (not (doc))]").next().unwrap_or_default().to_owned()
 }
 
 /// Returns the rewritten body without the prologue.

@@ -81,6 +81,22 @@ pub fn check_usable(device: Device) -> Result<(), Error> {
     }
 }
 
+/// The version of the LLVM that compiles, and the file that it is in; loads it.
+///
+/// # Errors
+///
+/// Why there is none.
+#[cfg(loads_code)]
+pub(crate) fn llvm_version() -> Result<(String, std::path::PathBuf), Error> {
+    cpu::llvm_version()
+}
+
+/// Whether LLVM has been loaded.
+#[cfg(loads_code)]
+pub(crate) fn is_llvm_loaded() -> bool {
+    cpu::is_llvm_loaded()
+}
+
 /// A form of an optimised kernel that only the backend of the device can produce.
 pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
     match device {
@@ -94,7 +110,7 @@ mod cpu {
     use std::sync::LazyLock;
 
     use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
-    use crate::backend::llvm;
+    use crate::backend::{Target, llvm};
     use crate::log::{self, Level};
 
     static IS_GENERATING: LazyLock<bool> = LazyLock::new(|| match llvm::available() {
@@ -121,9 +137,18 @@ mod cpu {
 
     pub(super) fn capabilities() -> Result<Capabilities, Error> {
         llvm::available()?;
-        let target = llvm::Target::host()?;
+        let target = Target::host()?;
+        let name = format!("{} by LLVM {}", target.identity(), llvm::version()?);
         let features = target.features.split(',').filter_map(|feature| feature.strip_prefix('+')).map(str::to_owned);
-        Ok(Capabilities { name: llvm::target_identity()?, vector_lanes: target.lanes, features: features.collect() })
+        Ok(Capabilities { name, vector_lanes: target.lanes, features: features.collect() })
+    }
+
+    pub(super) fn llvm_version() -> Result<(String, std::path::PathBuf), Error> {
+        Ok((llvm::version()?, llvm::available()?.path.clone()))
+    }
+
+    pub(super) fn is_llvm_loaded() -> bool {
+        llvm::is_loaded()
     }
 
     pub(super) fn render(kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
@@ -155,6 +180,16 @@ mod cpu {
 
     pub(super) fn capabilities() -> Result<Capabilities, Error> {
         Err(no_llvm())
+    }
+
+    #[cfg(loads_code)]
+    pub(super) fn llvm_version() -> Result<(String, std::path::PathBuf), Error> {
+        Err(no_llvm())
+    }
+
+    #[cfg(loads_code)]
+    pub(super) fn is_llvm_loaded() -> bool {
+        false
     }
 
     pub(super) fn render(_kernel: &Kernel, _options: CodeOptions, _form: Form) -> Option<String> {

@@ -4,14 +4,16 @@
 //! through [`Executable`].
 
 mod choose;
+#[cfg(loads_code)]
+mod host;
 pub mod interpreter;
 #[cfg(all(feature = "llvm", target_os = "linux"))]
 pub mod llvm;
-#[cfg(all(feature = "llvm", target_os = "linux"))]
+#[cfg(loads_code)]
 mod loader;
 #[cfg(any(test, feature = "random"))]
 mod random;
-#[cfg(all(feature = "llvm", target_os = "linux"))]
+#[cfg(loads_code)]
 mod target;
 
 use std::ops::Range;
@@ -22,9 +24,18 @@ use choose::check;
 
 pub(crate) use choose::render;
 pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
+#[cfg(loads_code)]
+pub(crate) use choose::{is_llvm_loaded, llvm_version};
+#[cfg(loads_code)]
+pub use loader::MachineCode;
+#[cfg(loads_code)]
+pub use target::{Architecture, Target};
 
 use crate::cancel::Poll;
 use crate::memory;
+
+/// A digest of the sources that determine the code of a kernel, made when this crate is built: for cache keys.
+pub const CODE_DIGEST: &str = env!("JIT_CODE_DIGEST");
 
 /// Properties of a kernel's code that are not part of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -116,4 +127,9 @@ pub trait Executable: Send + Sync {
 
     /// The bytes of generated code; 0 if none was generated.
     fn code_bytes(&self) -> usize;
+
+    /// The object file of the code, which another process can load; none if no code was generated.
+    fn object(&self) -> Option<&[u8]> {
+        None
+    }
 }

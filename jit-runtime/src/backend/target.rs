@@ -1,7 +1,8 @@
 //! The machine that code is generated for: its instruction set, the number of lanes in a packet, and cheap operations.
 //!
-//! The processor is queried by name *and* by feature string: in virtual machines the name is often wrong, and only the
-//! features determine which instructions may be used. A [`Target`] is plain data, which code generators interpret.
+//! Only its features describe the processor of this machine ([`Target::host`]), and not its name: in virtual machines
+//! the name is often wrong, and code for one processor should be found by another one that has the same instructions.
+//! A [`Target`] is plain data, which code generators interpret.
 
 /// Instruction sets that have a code generator and a loader.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -17,7 +18,7 @@ pub enum Architecture {
 pub struct Target {
     /// The instruction set.
     pub architecture: Architecture,
-    /// LLVM's name of the processor, which only affects scheduling.
+    /// LLVM's name of the processors that code is scheduled for: a level of the instruction set, not a product.
     pub cpu: String,
     /// LLVM's feature string, which determines the instructions that are used.
     pub features: String,
@@ -32,6 +33,7 @@ pub struct Target {
     has_f16c: bool,
 }
 
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "properties that only the code generator needs"))]
 impl Target {
     /// A processor specified by name and features.
     #[must_use]
@@ -63,6 +65,15 @@ impl Target {
     pub fn with_verified_accesses(mut self) -> Target {
         self.verifies_accesses = true;
         self
+    }
+
+    /// Everything that code depends on, as text.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let Target { architecture, cpu, features, lanes, interleave, verifies_accesses, .. } = self;
+        let verified = if *verifies_accesses { ", accesses verified" } else { "" };
+        let packets = interleave.map_or(String::new(), |packets| format!(", {packets} packets"));
+        format!("{architecture:?} {cpu} x{lanes} {features}{packets}{verified}")
     }
 
     /// Whether there are mask registers, so that masked arithmetic of every type costs nothing extra.

@@ -1,7 +1,9 @@
-//! Compiles a kernel after a cache miss: kernel → passes → backend → code.
+//! The code of a kernel that is not in memory: from disk, or kernel → passes → backend → code.
 
 use std::time::Instant;
 
+#[cfg(loads_code)]
+use super::disk;
 use super::entry::{Entry, Origin};
 use super::forms;
 use crate::backend::{self, CodeOptions};
@@ -12,6 +14,79 @@ use crate::log::{self, Level};
 use crate::stats::events::{self, Activity, Compiled};
 use crate::{Error, ErrorKind, stats};
 use crate::{Label, Site};
+
+/// The code of a kernel as the scheduler built it, from the disk cache if that has it. Otherwise it is stored there, if
+/// wanted.
+pub(super) fn find_or_compile(
+    hash: u64,
+    device: Device,
+    kernel: Kernel,
+    options: CodeOptions,
+    (label, site): (Label, Option<Site>),
+    is_stored: bool,
+) -> Result<Entry, Error> {
+    #[cfg(loads_code)]
+    if let Some(disk) = disk::get().filter(|_| device == Device::Cpu) {
+        return match disk.find(&kernel, options) {
+            Ok(stored) => {
+                if disk.is_verify_due() {
+                    verify_stored(&kernel, options, &stored, label)?;
+                }
+                Ok(from_disk(hash, kernel, options, stored, label, site))
+            }
+            Err(_lease) => {
+                let entry = compile(hash, device, kernel, options, label, site)?;
+                if is_stored {
+                    let (time, ops) = (entry.facts.compile_time, entry.compiled_ops);
+                    disk.store(&entry.kernel, options, entry.executable(0), time, ops);
+                }
+                Ok(entry)
+            }
+        };
+    }
+    let _ = is_stored;
+    compile(hash, device, kernel, options, label, site)
+}
+
+/// The entry of a kernel that was read.
+#[cfg(loads_code)]
+fn from_disk(
+    hash: u64,
+    kernel: Kernel,
+    options: CodeOptions,
+    stored: disk::Stored,
+    label: Label,
+    site: Option<Site>,
+) -> Entry {
+    let disk::Stored { code, effort, compile_time, compiled_ops } = stored;
+    let origin = Origin { hash, device: Device::Cpu, options, label, site, compile_time, compiled_ops, effort };
+    let entry = Entry::new(kernel, Box::new(code), &origin);
+    log::emit(Level::Info, || format!("read `{label}` ({hash:016x}) from disk: {} bytes", entry.facts.code_bytes));
+    if forms::is_any_wanted() {
+        forms::compiled(&entry, &optimised(&entry.kernel));
+    }
+    entry
+}
+
+/// Compares code from disk with what is compiled now (`JIT_CACHE_VERIFY`).
+#[cfg(loads_code)]
+fn verify_stored(kernel: &Kernel, options: CodeOptions, stored: &disk::Stored, label: Label) -> Result<(), Error> {
+    let _mode = Standard::enter();
+    let options = CodeOptions { effort: stored.effort, ..options };
+    let compiled = backend::compile(Device::Cpu, &optimised(kernel), options)?;
+    match compiled.object() {
+        Some(object) if object != stored.code.object() => {
+            let message = format!("the code of `{label}` in the disk cache is not the code that is compiled now");
+            let hint = "this is a bug of the library, please report it; `JIT_CACHE=memory` avoids it";
+            Err(Error::new(ErrorKind::Internal, message).with_hint(hint))
+        }
+        Some(_) => Ok(()),
+        None => {
+            log::emit(Level::Info, || format!("`{label}` is not verified: no code is generated here"));
+            Ok(())
+        }
+    }
+}
 
 /// Compiles a kernel as the scheduler built it.
 pub(super) fn compile(
@@ -35,7 +110,7 @@ pub(super) fn compile(
     stats::count_compile(compile_time);
     span.end(site, || Activity::Compile(Compiled { label, hash, ops: kernel.op_count(), is_better: false }));
     let compiled_ops = optimised.op_count();
-    let origin = Origin { hash, device, options, label, site, compile_time, compiled_ops };
+    let origin = Origin { hash, device, options, label, site, compile_time, compiled_ops, effort: options.effort };
     let entry = Entry::new(kernel, executable, &origin);
     log::emit(Level::Info, || {
         let facts = &entry.facts;

@@ -22,6 +22,10 @@ pub(crate) struct Entry {
     /// How its results depend on the order of lanes.
     pub(crate) shown: Shown,
     executable: Box<dyn Executable>,
+    /// The effort with which it was compiled: code from disk may be better than requested.
+    effort: Effort,
+    /// The number of operations after the passes.
+    pub(super) compiled_ops: usize,
     /// Code that was compiled with more effort.
     better: OnceLock<Box<dyn Executable>>,
     heat: Heat,
@@ -41,6 +45,8 @@ pub(super) struct Origin {
     pub(super) compile_time: Duration,
     /// The number of operations after the passes, with functions expanded.
     pub(super) compiled_ops: usize,
+    /// The effort with which the code was compiled.
+    pub(super) effort: Effort,
 }
 
 impl Entry {
@@ -67,8 +73,10 @@ impl Entry {
             kernel,
             options: origin.options,
             executable,
+            effort: origin.effort,
+            compiled_ops: origin.compiled_ops,
             better: OnceLock::new(),
-            heat: Heat::new(facts.ops, facts.code_bytes),
+            heat: Heat::new(facts.ops, facts.code_bytes, origin.effort),
             cost,
             launches: AtomicU64::new(0),
             last_used: AtomicU64::new(0),
@@ -101,7 +109,7 @@ impl Entry {
 
     /// Whether there is code that was compiled with more effort.
     pub(crate) fn is_improved(&self) -> bool {
-        self.better.get().is_some()
+        self.better.get().is_some() || self.effort != self.options.effort
     }
 
     /// The running time after which the kernel is hot.
@@ -123,10 +131,19 @@ impl Entry {
 
     /// An entry that is not in a cache.
     #[cfg(test)]
-    pub(crate) fn for_test(kernel: Kernel, executable: Box<dyn Executable>) -> Entry {
-        let (device, options) = (Device::Interpreter, CodeOptions::default());
+    pub(crate) fn for_test(hash: u64, kernel: Kernel, options: CodeOptions, executable: Box<dyn Executable>) -> Entry {
+        let device = Device::Interpreter;
         let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
-        let origin = Origin { hash: 0, device, options, label: "test".into(), site: None, compile_time, compiled_ops };
+        let origin = Origin {
+            hash,
+            device,
+            options,
+            label: "test".into(),
+            site: None,
+            compile_time,
+            compiled_ops,
+            effort: options.effort,
+        };
         Entry::new(kernel, executable, &origin)
     }
 

@@ -8,7 +8,12 @@ use crate::dump::{Form, is_wanted, write};
 use crate::ir::Kernel;
 use crate::log::{self, Level};
 
-/// Writes the requested forms of a kernel that was just compiled.
+/// Whether any form of new kernels is requested.
+pub(crate) fn is_any_wanted() -> bool {
+    [Form::Ir, Form::Llvm, Form::Asm].into_iter().any(is_wanted)
+}
+
+/// Writes the requested forms of a kernel that is new in this process.
 pub(crate) fn compiled(entry: &Entry, optimised: &Kernel) {
     for form in [Form::Ir, Form::Llvm, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
         let name = format!("{}-{:016x}", entry.facts.label, entry.facts.hash);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
-use crate::backend;
+use crate::backend::{self, CodeOptions, Effort};
 use crate::config::{self, Tier};
 use crate::log::{self, Level};
 use crate::stats::events::{self, Activity, Compiled};
@@ -38,8 +38,8 @@ pub(super) struct Heat {
 
 impl Heat {
     /// For a kernel with this many operations; only interpreted ones have no code.
-    pub(super) fn new(ops: usize, code_bytes: usize) -> Heat {
-        let is_wanted = code_bytes > 0 && config::get().tier == Tier::Auto;
+    pub(super) fn new(ops: usize, code_bytes: usize, effort: Effort) -> Heat {
+        let is_wanted = code_bytes > 0 && effort == Effort::Quick && config::get().tier == Tier::Auto;
         Heat {
             busy_ns: AtomicU64::new(0),
             hot_ns: (HOT_MIN.as_nanos() + HOT_PER_OP.as_nanos() * ops as u128) as u64,
@@ -122,6 +122,11 @@ fn improve(entry: &Entry) {
     match backend::improve(facts.device, &optimised, entry.options) {
         Ok(None) => {}
         Ok(Some(better)) => {
+            #[cfg(loads_code)]
+            if let Some(disk) = super::disk::get() {
+                let options = CodeOptions { effort: Effort::Thorough, ..entry.options };
+                disk.store(&entry.kernel, options, &*better, started.elapsed(), entry.compiled_ops);
+            }
             entry.improve(better);
             stats::count_recompile();
             let Facts { label, hash, ops, .. } = **facts;
@@ -140,7 +145,7 @@ fn improve(entry: &Entry) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{CodeOptions, RawArgument};
+    use crate::backend::RawArgument;
     use crate::cache::{Origin, find_or_compile};
     use crate::device::Device;
     use crate::ir::{Access, BinaryOp, Builder, Kernel, Type};

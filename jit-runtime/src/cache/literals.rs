@@ -67,14 +67,33 @@ impl Skeletons {
             return Promoted::default();
         }
         let skeleton = hash::kernel(kernel, device, options);
+        if !self.is_known(skeleton, literals.len())
+            && let Some(varies) = on_disk::recall(kernel, device, options)
+        {
+            self.insert(skeleton, &literals, varies);
+        }
+        let (varies, new) = self.look_up(skeleton, &literals);
+        if !new.is_empty() {
+            on_disk::remember(kernel, device, options, &varies);
+        }
         let mut bits = literals.iter().map(|literal| literal.2);
         replace_literals(kernel, |_| bits.next().unwrap_or_default());
-        let (varies, new) = self.look_up(skeleton, &literals);
         let mut promoted = Promoted { scalars: SmallVec::new(), new };
         if varies.contains(&true) {
             to_parameters(kernel, &varies, &mut promoted.scalars);
         }
         promoted
+    }
+
+    fn is_known(&self, hash: u64, literals: usize) -> bool {
+        self.table.lock().known.get(&hash).is_some_and(|known| known.first.len() == literals)
+    }
+
+    /// Inserts what another process has found out.
+    fn insert(&self, hash: u64, literals: &[Literal], varies: Box<[bool]>) {
+        if varies.len() == literals.len() {
+            self.table.lock().insert(hash, literals, varies, self.max_entries);
+        }
     }
 
     /// Which literals vary, and which of them were not known to.
@@ -94,12 +113,8 @@ impl Skeletons {
             }
             return (known.varies.clone(), new);
         }
-        if table.known.len() >= self.max_entries {
-            table.forget_oldest();
-        }
-        let first = literals.iter().map(|literal| literal.2).collect();
         let varies: Box<[bool]> = vec![false; literals.len()].into();
-        table.known.insert(hash, Skeleton { first, varies: varies.clone(), last_used: now });
+        table.insert(hash, literals, varies.clone(), self.max_entries);
         (varies, Vec::new())
     }
 
@@ -114,12 +129,48 @@ impl Skeletons {
 }
 
 impl Table {
+    fn insert(&mut self, hash: u64, literals: &[Literal], varies: Box<[bool]>, max_entries: usize) {
+        if self.known.len() >= max_entries {
+            self.forget_oldest();
+        }
+        let first = literals.iter().map(|literal| literal.2).collect();
+        self.known.insert(hash, Skeleton { first, varies, last_used: self.clock });
+    }
+
     fn forget_oldest(&mut self) {
         let mut ages: Vec<u64> = self.known.values().map(|skeleton| skeleton.last_used).collect();
         let count = (ages.len() / FORGOTTEN_PART).clamp(1, ages.len());
         let (_, &mut last_forgotten, _) = ages.select_nth_unstable(count - 1);
         self.known.retain(|_, skeleton| skeleton.last_used > last_forgotten);
     }
+}
+
+/// What other processes have found out: so this one compiles no kernel with literals that are known to change.
+#[cfg(loads_code)]
+mod on_disk {
+    use super::{CodeOptions, Device, Kernel};
+    use crate::cache::disk;
+
+    pub(super) fn recall(skeleton: &Kernel, device: Device, options: CodeOptions) -> Option<Box<[bool]>> {
+        disk::get().filter(|_| device == Device::Cpu)?.literals(skeleton, options)
+    }
+
+    pub(super) fn remember(skeleton: &Kernel, device: Device, options: CodeOptions, varies: &[bool]) {
+        if let Some(disk) = disk::get().filter(|_| device == Device::Cpu) {
+            disk.remember_literals(skeleton, options, varies);
+        }
+    }
+}
+
+#[cfg(not(loads_code))]
+mod on_disk {
+    use super::{CodeOptions, Device, Kernel};
+
+    pub(super) fn recall(_: &Kernel, _: Device, _: CodeOptions) -> Option<Box<[bool]>> {
+        None
+    }
+
+    pub(super) fn remember(_: &Kernel, _: Device, _: CodeOptions, _: &[bool]) {}
 }
 
 /// Replaces the bits of each literal of a kernel; returns the previous ones, in order.

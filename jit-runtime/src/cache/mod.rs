@@ -1,4 +1,4 @@
-//! Kernels in memory: finds the code of a kernel that was compiled before.
+//! Kernels in memory and on disk: finds the code of a kernel that was compiled before.
 //!
 //! The key is the kernel as the scheduler built it, with the device and the code options; keys with the same hash are
 //! compared in full. A hit formats no text and runs no pass. On a miss one thread compiles, outside all locks, and
@@ -13,17 +13,22 @@
 //! | the table | `store` |
 //! | literals that change often | `literals` |
 //! | kernel → code | `compile` |
+//! | kernels on disk | `disk` |
 //! | better code for frequently run kernels | `hot` |
 //! | readable forms | `forms` |
+//! | how executors use it | `policy` |
 
 mod compile;
 pub(crate) mod cost;
 pub(crate) mod determinism;
+#[cfg(loads_code)]
+mod disk;
 mod entry;
 mod forms;
 mod hash;
 mod hot;
 mod literals;
+mod policy;
 mod store;
 
 use std::sync::{Arc, LazyLock};
@@ -32,7 +37,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::backend::CodeOptions;
-use crate::config::{self, Device};
+use crate::config::{self, CacheMode, Device};
 use crate::dump::Form;
 use crate::fork::Held;
 use crate::ir::{self, Kernel, Value};
@@ -42,6 +47,7 @@ use crate::{Label, Site};
 
 pub(crate) use entry::Entry;
 use literals::{Literal, Promoted, Skeletons};
+pub use policy::{CachePolicy, PolicyScope};
 use store::Store;
 
 static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_mem_max));
@@ -92,17 +98,24 @@ pub(crate) fn find_or_compile(
     origin: Origin<'_>,
 ) -> Result<Found, Error> {
     let hash = hash::kernel(&kernel, device, options);
-    let compile = |hash, kernel| compile::compile(hash, device, kernel, options, origin.label, origin.site);
-    if !config::get().is_cache_on {
-        return Ok(Found { entry: Arc::new(compile(hash, kernel)?), is_hit: false, scalars: SmallVec::new() });
+    let Origin { label, site, .. } = origin;
+    let policy = CachePolicy::current();
+    let found = |entry| Found { entry: Arc::new(entry), is_hit: false, scalars: SmallVec::new() };
+    if config::get().cache == CacheMode::Off || policy == CachePolicy::Bypass {
+        return compile::compile(hash, device, kernel, options, label, site).map(found);
     }
+    let is_stored = policy != CachePolicy::ReadOnly;
+    let make = |hash, kernel| compile::find_or_compile(hash, device, kernel, options, (label, site), is_stored);
     if let Some(entry) = STORE.look_up(hash, device, options, &kernel) {
         return Ok(Found { entry, is_hit: true, scalars: SmallVec::new() });
+    }
+    if !is_stored {
+        return make(hash, kernel).map(found);
     }
     let Promoted { scalars, new } = SKELETONS.promote(&mut kernel, device, options);
     report(&new, origin);
     let hash = if scalars.is_empty() { hash } else { hash::kernel(&kernel, device, options) };
-    let (entry, is_hit) = STORE.find_or_insert(hash, device, options, kernel, |kernel| compile(hash, kernel))?;
+    let (entry, is_hit) = STORE.find_or_insert(hash, device, options, kernel, |kernel| make(hash, kernel))?;
     Ok(Found { entry, is_hit, scalars })
 }
 
@@ -172,7 +185,7 @@ pub struct CacheEntry {
 /// Returns the configuration of the cache.
 #[must_use]
 pub fn config() -> CacheConfig {
-    CacheConfig { is_on: config::get().is_cache_on, max_entries: config::get().cache_mem_max }
+    CacheConfig { is_on: config::get().cache != CacheMode::Off, max_entries: config::get().cache_mem_max }
 }
 
 /// Returns the contents and counters of the cache.
@@ -181,7 +194,53 @@ pub fn stats() -> CacheStats {
     STORE.stats()
 }
 
-/// Removes all kernels from the cache. Running launches retain their code until they are done.
+/// A level of the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CacheLevel {
+    /// Code in memory, of this process.
+    Memory,
+    /// Code on disk, of all processes of the user.
+    Disk,
+}
+
+/// Contents, bounds and counters of a level; the counters are those of this process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct LevelStats {
+    /// Kernels in memory, or files on disk.
+    pub entries: usize,
+    /// Bytes of their code, or of the files.
+    pub bytes: u64,
+    /// The maximum number of entries.
+    pub max_entries: usize,
+    /// The maximum number of bytes, if it is bounded.
+    pub max_bytes: Option<u64>,
+    /// Kernels that were found.
+    pub hits: u64,
+    /// Kernels that were not found.
+    pub misses: u64,
+    /// Entries that were removed to keep the bounds.
+    pub evictions: u64,
+}
+
+/// Returns the contents, bounds and counters of a level; all zero for one that is off.
+#[must_use]
+pub fn level(level: CacheLevel) -> LevelStats {
+    match level {
+        CacheLevel::Memory => {
+            let (CacheStats { entries, code_bytes, hits, misses, evictions }, bytes) = (stats(), None);
+            let max_entries = config::get().cache_mem_max;
+            LevelStats { entries, bytes: code_bytes as u64, max_entries, max_bytes: bytes, hits, misses, evictions }
+        }
+        #[cfg(loads_code)]
+        CacheLevel::Disk => disk::get().map(disk::Disk::stats).unwrap_or_default(),
+        #[cfg(not(loads_code))]
+        CacheLevel::Disk => LevelStats::default(),
+    }
+}
+
+/// Removes all kernels from memory. Files on disk remain. Running launches retain their code until they are done.
 pub fn clear() {
     STORE.clear();
     SKELETONS.clear();
@@ -193,7 +252,12 @@ pub fn clear() {
 #[must_use]
 pub fn dump(hash: u64, form: Form) -> Option<String> {
     let entry = STORE.entries().into_iter().find(|entry| entry.facts.hash == hash)?;
-    forms::render(&entry, &compile::optimised(&entry.kernel), form)
+    text(&entry, form)
+}
+
+/// A readable form of a kernel; none if its device does not support it.
+pub(crate) fn text(entry: &Entry, form: Form) -> Option<String> {
+    forms::render(entry, &compile::optimised(&entry.kernel), form)
 }
 
 /// The cached kernels, the most launched ones first.

@@ -245,12 +245,10 @@ impl Compiling {
 #[cfg(test)]
 mod tests {
     use std::ops::Range;
-    use std::time::Duration;
 
     use super::*;
     use crate::ErrorKind;
     use crate::backend::{Executable, RawArgument};
-    use crate::cache::entry::Origin;
     use crate::cancel::Poll;
     use crate::ir::{Access, Builder, Type};
 
@@ -291,10 +289,7 @@ mod tests {
     }
 
     fn entry(hash: u64, kernel: Kernel, options: CodeOptions) -> Entry {
-        let device = Device::Interpreter;
-        let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
-        let origin = Origin { hash, device, options, label: "test".into(), site: None, compile_time, compiled_ops };
-        Entry::new(kernel, Box::new(Nothing), &origin)
+        Entry::for_test(hash, kernel, options, Box::new(Nothing))
     }
 
     #[test]

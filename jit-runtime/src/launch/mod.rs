@@ -219,6 +219,28 @@ impl Prepared {
         self.template.as_ref()
     }
 
+    /// Whether the code was in the cache.
+    #[must_use]
+    pub fn is_hit(&self) -> bool {
+        self.ready.is_hit
+    }
+
+    /// The bits of the argument for each parameter of the kernel that was compiled; none for a buffer.
+    #[must_use]
+    pub fn scalars(&self) -> Vec<Option<u64>> {
+        let bits = |argument: &Argument| match argument {
+            Argument::Scalar(bits) => Some(*bits),
+            Argument::Buffer(..) => None,
+        };
+        self.ready.arguments.iter().map(bits).collect()
+    }
+
+    /// The kernel that was compiled: literals that keep changing are parameters after its own.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.ready.entry.kernel
+    }
+
     /// Runs the kernel, as [`launch`].
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::ErrorKind;
 use crate::Site;
-use crate::backend::{Executable, RawArgument, interpreter};
+use crate::backend::{CodeOptions, Executable, RawArgument, interpreter};
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Input, Options};
 use crate::ir::{Access, BinaryOp, Builder, REDUCE_CHUNK, ReduceOp, Type};
@@ -97,7 +97,7 @@ fn run_closure(
     arguments: Vec<Argument>,
     closure: impl Fn(Range<u64>, &[RawArgument]) + Send + Sync + 'static,
 ) -> Result<(), Error> {
-    let entry = Arc::new(Entry::for_test(kernel, Box::new(Closure(closure))));
+    let entry = Arc::new(Entry::for_test(0, kernel, CodeOptions::default(), Box::new(Closure(closure))));
     start(Ready {
         entry,
         width,
@@ -493,7 +493,7 @@ fn invalid_kernels_are_refused_and_never_run() {
             assert!(crate::ir::verify(&kernel).is_err(), "change {number}");
             let error = launch_plain(device, kernel.clone()).expect_err("no kernel");
             assert!(error.to_string().contains("not well-formed"), "change {number}: {error}");
-            let refused = crate::backend::compile(device, &kernel, crate::backend::CodeOptions::default());
+            let refused = crate::backend::compile(device, &kernel, CodeOptions::default());
             assert!(refused.is_err(), "change {number}");
         }
         let expected: Vec<u32> = (0..16).map(|x| if x == 3 { 0 } else { x * x + 1 }).collect();

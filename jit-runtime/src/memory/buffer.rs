@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::allocator::{allocate, free, trim_memory};
 use super::block::Block;
+use super::failure::Failure;
 use super::order::Accesses;
 use super::reclaim;
 use super::size_class::SizeClass;
@@ -55,6 +56,18 @@ impl Buffer {
             .and_then(|class| allocate(class).or_else(|| allocate_again(class)))
             .ok_or_else(|| out_of_memory(size_bytes))?;
         Ok(Arc::new(Buffer { block: ManuallyDrop::new(block), size_bytes, accesses: Accesses::default() }))
+    }
+
+    /// Makes a buffer that only identifies an array: it has no memory, and reading it, by the host or by a launch, is
+    /// this error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    pub fn without_contents(error: &Error) -> Result<Arc<Buffer>, Error> {
+        let buffer = Buffer::alloc(0)?;
+        buffer.accesses.fail(&Failure::of_error(error));
+        Ok(buffer)
     }
 
     /// Allocates memory with a copy of these bytes.

@@ -60,6 +60,11 @@ impl Failure {
         Self::with_message(ErrorKind::Launch, &message, site, Some(hint))
     }
 
+    /// The failure of memory that no launch will ever write.
+    pub(crate) fn of_error(error: &Error) -> Arc<Failure> {
+        Self::with_message(error.kind(), error.message(), error.site(), error.hint().map(str::to_owned))
+    }
+
     fn new(kind: ErrorKind, what: &str, label: Label, site: Option<Site>, hint: Option<String>) -> Arc<Failure> {
         Self::with_message(kind, &format!("the launch of `{label}` failed: {what}"), site, hint)
     }

@@ -20,12 +20,14 @@
 //! | short kernels one after another, without launching them | `chain` |
 //! | which short kernels may run tile by tile | `tiles` |
 //! | host calls between launches | `host` |
+//! | its kernels, for reports | `kernels` |
 
 mod bound;
 mod chain;
 mod host;
 mod iteration_match;
 mod kept;
+mod kernels;
 mod loop_rolling;
 mod plan;
 mod recorder;
@@ -51,6 +53,7 @@ use crate::memory::Buffer;
 use bound::Bound;
 use host::HostStep;
 pub use host::{HostCall, HostGiven, HostInput, HostMade, HostSource};
+pub use kernels::RecordedKernel;
 pub use loop_rolling::Unchanged;
 pub use recorder::{ObservedValue, Recorder, Unknown};
 pub use replay::{GuardFailure, ReplayInputs, Replayed};

@@ -31,13 +31,27 @@ static LANES: AtomicU64 = AtomicU64::new(0);
 static HITS: AtomicU64 = AtomicU64::new(0);
 static COMPILES: AtomicU64 = AtomicU64::new(0);
 static RECOMPILES: AtomicU64 = AtomicU64::new(0);
+static LLVM_LOADS: AtomicU64 = AtomicU64::new(0);
+static DISK_HITS: AtomicU64 = AtomicU64::new(0);
 static PROMOTED: AtomicU64 = AtomicU64::new(0);
 static EVALUATIONS: AtomicU64 = AtomicU64::new(0);
 static COMPILE_NS: AtomicU64 = AtomicU64::new(0);
 static BUSY_NS: AtomicU64 = AtomicU64::new(0);
 /// All of them.
-static COUNTERS: [&AtomicU64; 10] =
-    [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &RECOMPILES, &PROMOTED, &EVALUATIONS, &COMPILE_NS, &BUSY_NS];
+static COUNTERS: [&AtomicU64; 12] = [
+    &TRACES,
+    &LAUNCHES,
+    &LANES,
+    &HITS,
+    &COMPILES,
+    &RECOMPILES,
+    &LLVM_LOADS,
+    &DISK_HITS,
+    &PROMOTED,
+    &EVALUATIONS,
+    &COMPILE_NS,
+    &BUSY_NS,
+];
 /// Who is told of launches: [`HISTORY`], [`PROFILE`], or both.
 static OBSERVERS: AtomicU8 = AtomicU8::new(HISTORY);
 /// [`kernel_history`] lists launches.
@@ -63,6 +77,10 @@ pub struct Stats {
     pub compiles: u64,
     /// Kernels that ran so often that they were recompiled, with more effort.
     pub recompiles: u64,
+    /// Kernels whose code was read from the disk cache instead of being compiled.
+    pub disk_hits: u64,
+    /// How often LLVM was loaded: at most once in a process, when the first kernel is compiled.
+    pub llvm_loads: u64,
     /// Literals that changed often and became parameters of a kernel.
     pub promoted_literals: u64,
     /// Evaluations of arrays.
@@ -83,6 +101,8 @@ pub fn stats() -> Stats {
         cache_hits: HITS.load(Ordering::Relaxed),
         compiles: COMPILES.load(Ordering::Relaxed),
         recompiles: RECOMPILES.load(Ordering::Relaxed),
+        disk_hits: DISK_HITS.load(Ordering::Relaxed),
+        llvm_loads: LLVM_LOADS.load(Ordering::Relaxed),
         promoted_literals: PROMOTED.load(Ordering::Relaxed),
         evaluations: EVALUATIONS.load(Ordering::Relaxed),
         compile_time: Duration::from_nanos(COMPILE_NS.load(Ordering::Relaxed)),
@@ -98,6 +118,18 @@ pub fn count_trace() {
 /// Counts an evaluation of arrays.
 pub fn count_evaluation() {
     EVALUATIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts that LLVM was loaded.
+#[cfg(all(feature = "llvm", target_os = "linux"))]
+pub(crate) fn count_llvm_load() {
+    LLVM_LOADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts a kernel that was read from the disk cache.
+#[cfg(loads_code)]
+pub(crate) fn count_disk_hit() {
+    DISK_HITS.fetch_add(1, Ordering::Relaxed);
 }
 
 pub(crate) fn count_promoted(literals: usize) {
@@ -372,12 +404,15 @@ mod tests {
             cache_hits,
             compiles,
             recompiles,
+            disk_hits,
+            llvm_loads,
             promoted_literals,
             evaluations,
             compile_time,
             busy_time,
         } = Stats::default();
-        let counts = [traces, launches, lanes, cache_hits, compiles, recompiles, promoted_literals, evaluations];
+        let of_kernels = [cache_hits, compiles, recompiles, disk_hits, llvm_loads, promoted_literals];
+        let counts = [&of_kernels[..], &[traces, launches, lanes, evaluations]].concat();
         assert_eq!(COUNTERS.len(), counts.len() + [compile_time, busy_time].len());
         assert!(COUNTERS.iter().any(|counter| std::ptr::eq(*counter, &raw const RECOMPILES)));
     }

@@ -266,7 +266,7 @@ impl<'e> Emitter<'_, 'e> {
                 Some(lane) => lane,
                 None => self.builder.lane_index(),
             },
-            Op::Broadcast => self.value(a),
+            Op::Broadcast | Op::Identity => self.value(a),
             Op::Param if a == NONE => return None,
             Op::Param => self.value(a),
             Op::Cast => {
@@ -333,8 +333,11 @@ impl<'e> Emitter<'_, 'e> {
             return Ok(());
         }
         let len = self.selection.map_or(var.lanes(), |selection| selection.len_of(var));
-        // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
-        let buffer = unsafe { Buffer::alloc_uninit(len * var.ty().size_bytes())? };
+        let buffer = match launches::unwritten()? {
+            Some(unwritten) => unwritten,
+            // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
+            None => unsafe { Buffer::alloc_uninit(len * var.ty().size_bytes())? },
+        };
         self.outputs.insert(root, Arc::clone(&buffer));
         if launches::is_recording() {
             launches::note_made(&buffer, var.ty(), var.extent());

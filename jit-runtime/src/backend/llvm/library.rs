@@ -27,21 +27,40 @@ const PATH_VARIABLE: &str = "JIT_LLVM_PATH";
 /// The library that was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
-    /// Where it was found; a bare file name if the system's search order found it.
+    /// Where it was found.
     pub path: PathBuf,
     /// Major, minor and patch level.
     pub version: (u32, u32, u32),
+    /// The size of the file; 0 if it is linked into the program.
+    pub size_bytes: u64,
+}
+
+impl Library {
+    /// The version in full, and the size of the file, since builds of one version differ.
+    pub(super) fn identity(&self) -> String {
+        let (major, minor, patch) = self.version;
+        format!("{major}.{minor}.{patch}, {} bytes", self.size_bytes)
+    }
+}
+
+static LOADED: OnceLock<Result<Library, String>> = OnceLock::new();
+
+/// Whether it has been loaded, or is linked into the program.
+pub(super) fn is_loaded() -> bool {
+    cfg!(feature = "llvm-static") || matches!(LOADED.get(), Some(Ok(_)))
 }
 
 /// The library, loaded by the first call.
 pub(super) fn load() -> Result<&'static Library, Error> {
-    static LOADED: OnceLock<Result<Library, String>> = OnceLock::new();
     LOADED
         .get_or_init(|| {
             // Loading takes a while, in which the process may end. Handlers that it registers run before those that
             // were registered earlier.
             usage::guard_exit();
             let found = search();
+            if found.is_ok() && cfg!(not(feature = "llvm-static")) {
+                crate::stats::count_llvm_load();
+            }
             usage::guard_exit();
             found
         })
@@ -62,7 +81,7 @@ fn search() -> Result<Library, String> {
     if version.0 != MAJOR {
         return Err(format!("the linked library, which has version {}", version.0));
     }
-    Ok(Library { path: PathBuf::new(), version })
+    Ok(Library { path: PathBuf::new(), version, size_bytes: 0 })
 }
 
 #[cfg(not(feature = "llvm-static"))]
@@ -113,7 +132,24 @@ fn open(path: &Path) -> Result<Library, String> {
     });
     // The trampolines point into the library for the rest of the process.
     std::mem::forget(handle);
-    Ok(Library { path: path.to_owned(), version })
+    let path = loaded_file().unwrap_or_else(|| path.to_owned());
+    let size_bytes = std::fs::metadata(&path).map_or(0, |facts| facts.len());
+    Ok(Library { path, version, size_bytes })
+}
+
+/// The file that the functions of the library are in; the dynamic linker may have searched for it.
+#[cfg(not(feature = "llvm-static"))]
+fn loaded_file() -> Option<PathBuf> {
+    let address = super::symbols::bound("LLVMGetVersion")?;
+    // SAFETY: all fields of this plain structure may be zero.
+    let mut facts: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is valid for writes; any address may be asked for.
+    if unsafe { libc::dladdr(address as *const libc::c_void, &raw mut facts) } == 0 || facts.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the name lives as long as the library, which is never unloaded.
+    let name = unsafe { std::ffi::CStr::from_ptr(facts.dli_fname) };
+    std::fs::canonicalize(name.to_str().ok()?).ok()
 }
 
 /// A library must be a regular file: opening a pipe would wait for a writer, and a device may do anything. A bare name

@@ -1,6 +1,4 @@
-//! LLVM's view of processors: the one that the program runs on, and target machines, made once per compiling thread.
-
-use std::sync::OnceLock;
+//! LLVM's view of processors: target machines, made once per compiling thread.
 
 use inkwell::OptimizationLevel;
 use inkwell::targets::{
@@ -11,23 +9,6 @@ use super::super::target::{Architecture, Target};
 use crate::error::{Error, ErrorKind};
 
 impl Target {
-    /// The processor that the program runs on.
-    pub fn host() -> Result<&'static Target, Error> {
-        static HOST: OnceLock<Target> = OnceLock::new();
-        crate::backend::llvm::library::load()?;
-        let host = HOST.get_or_init(|| {
-            let cpu = TargetMachine::get_host_cpu_name().to_string();
-            let features = TargetMachine::get_host_cpu_features().to_string();
-            let architecture = if cfg!(target_arch = "aarch64") { Architecture::Aarch64 } else { Architecture::X86_64 };
-            let target = Target::new(architecture, cpu, features);
-            if super::violation::is_asked_for() { target.with_verified_accesses() } else { target }
-        });
-        if host.lanes == 0 {
-            return Err(Error::new(ErrorKind::NoDevice, "the processor has no SSE4.2, which generated code needs"));
-        }
-        Ok(host)
-    }
-
     fn triple(&self) -> TargetTriple {
         TargetTriple::create(match self.architecture {
             Architecture::X86_64 => "x86_64-unknown-linux-gnu",

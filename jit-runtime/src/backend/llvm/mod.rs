@@ -8,15 +8,15 @@
 //! | the number of packets that a body processes | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
-//! | checks of that, in tests | `violation` |
+//! | checks of that, in tests | `codegen/verify` |
 //! | which loops poll for cancellation | `polls` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
-//! | scratch memory for running code | `scratch` |
 //! | uses of LLVM when the process ends or forks | `usage` |
 //!
 //! Lanes are computed in packets, as many as a vector register has of 32 bits each. An object file depends only on the
-//! kernel, the [`CodeOptions`] and [`target_identity`], and can be loaded without LLVM.
+//! kernel, the [`CodeOptions`], the [`Target`], LLVM's [`version`] and the sources of this crate
+//! ([`CODE_DIGEST`](super::CODE_DIGEST)), and can be loaded without LLVM.
 
 mod analysis;
 mod bound;
@@ -33,41 +33,29 @@ mod machine;
 mod polls;
 mod ranges;
 mod rows;
-mod scratch;
 mod symbols;
 mod usage;
-mod violation;
 mod within_rows;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::ops::Range;
-use std::ptr;
-
 pub use super::target::{Architecture, Target};
 pub use library::Library;
 
-use super::loader::LoadedObject;
-use super::{CodeOptions, Effort, Executable, RawArgument};
-use crate::cancel::Poll;
+use super::loader::MachineCode;
+use super::{CodeOptions, Effort};
 use crate::error::Error;
 use crate::ir::Kernel;
-use violation::Violation;
-
-/// Incremented whenever the same kernel gets different code than before, so that stored object files are not mixed up.
-pub const CODE_VERSION: u32 = 8;
-
-/// Machine code of one kernel.
-#[derive(Debug)]
-pub struct LlvmExecutable {
-    object: Box<[u8]>,
-    loaded: LoadedObject,
-}
 
 /// Whether LLVM may be used. That ends when the process ends, or in a forked process where another thread used it.
 pub(crate) fn is_open() -> bool {
     usage::is_open()
+}
+
+/// Whether the library has been loaded, or is linked into the program.
+pub(crate) fn is_loaded() -> bool {
+    library::is_loaded()
 }
 
 /// Compiles a kernel for this processor. The kernel must have been verified, and its transcendental functions expanded.
@@ -75,7 +63,7 @@ pub(crate) fn is_open() -> bool {
 /// # Errors
 ///
 /// `NoDevice` if no libLLVM is found, `Compile` if LLVM rejects the kernel.
-pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<LlvmExecutable, Error> {
+pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<MachineCode, Error> {
     let _inside = usage::enter()?;
     compile_for(kernel, options, Target::host()?)
 }
@@ -86,7 +74,7 @@ pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<LlvmExecutable, 
 /// # Errors
 ///
 /// As [`compile`].
-pub fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<LlvmExecutable>, Error> {
+pub fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<MachineCode>, Error> {
     let _inside = usage::enter()?;
     let target = Target::host()?;
     let thorough = CodeOptions { effort: Effort::Thorough, ..options };
@@ -100,9 +88,9 @@ pub fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<LlvmExecu
 /// # Errors
 ///
 /// As [`compile`].
-pub fn compile_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<LlvmExecutable, Error> {
+pub fn compile_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<MachineCode, Error> {
     let _inside = usage::enter()?;
-    LlvmExecutable::from_object(compiler::object_file(kernel, options, target)?)
+    MachineCode::from_object(compiler::object_file(kernel, options, target)?)
 }
 
 /// Returns the libLLVM that kernels are compiled with, loaded by the first call.
@@ -116,19 +104,14 @@ pub fn available() -> Result<&'static Library, Error> {
     library::load()
 }
 
-/// Everything besides kernel and options that affects generated code, as text: for cache keys.
+/// The version of the libLLVM that kernels are compiled with, and its size, which distinguishes builds: for cache keys.
 ///
 /// # Errors
 ///
 /// `NoDevice` if no libLLVM is found.
-pub fn target_identity() -> Result<String, Error> {
+pub fn version() -> Result<String, Error> {
     let _inside = usage::enter()?;
-    let (target, (major, minor, patch)) = (Target::host()?, library::load()?.version);
-    let Target { architecture, cpu, features, lanes, .. } = target;
-    let verified = if target.verifies_accesses { ", accesses verified" } else { "" };
-    Ok(format!(
-        "code {CODE_VERSION}, LLVM {major}.{minor}.{patch}, {architecture:?} {cpu} x{lanes} {features}{verified}"
-    ))
+    Ok(library::load()?.identity())
 }
 
 /// The LLVM IR of a kernel as text, after the passes.
@@ -149,85 +132,4 @@ pub fn dump_llvm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error>
 pub fn dump_asm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error> {
     let _inside = usage::enter()?;
     compiler::assembly(kernel, options, Target::host()?)
-}
-
-impl LlvmExecutable {
-    /// Loads code that [`LlvmExecutable::object`] returned, perhaps in another process. Needs no LLVM.
-    ///
-    /// # Errors
-    ///
-    /// `Compile` if the bytes are not an object file of a kernel.
-    ///
-    /// # Safety
-    ///
-    /// The bytes must come from [`LlvmExecutable::object`], for a processor whose features this one has, too.
-    pub unsafe fn load(object: &[u8]) -> Result<Self, Error> {
-        Self::from_object(object.into())
-    }
-
-    fn from_object(object: Box<[u8]>) -> Result<Self, Error> {
-        let loaded = LoadedObject::load(&object)?;
-        Ok(LlvmExecutable { object, loaded })
-    }
-
-    /// The object file.
-    #[must_use]
-    pub fn object(&self) -> &[u8] {
-        &self.object
-    }
-}
-
-/// The function of a kernel: the range of lanes, the arguments, scratch memory, and the state that its loops poll.
-type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8, *const Poll<'_>);
-
-impl LlvmExecutable {
-    fn function(&self) -> Function {
-        // SAFETY: the entry of a loaded object has this signature.
-        unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) }
-    }
-
-    /// As [`Executable::run_polled`], for code that needs scratch memory. Returns the violation found by code that
-    /// verifies its accesses.
-    ///
-    /// # Safety
-    ///
-    /// As [`Executable::run`].
-    // Most code needs no scratch memory, and should not pay for code that does.
-    #[inline(never)]
-    unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) -> Option<Violation> {
-        let mut violation = None;
-        scratch::with(self.loaded.scratch_bytes(), |scratch| {
-            let record = self.loaded.record_offset().map(|offset| scratch.wrapping_add(offset));
-            // SAFETY: the caller guarantees the conditions of `Executable::run`. The scratch memory has the required
-            // size, which includes a record in code that writes one.
-            unsafe {
-                record.inspect(|&record| violation::clear(record));
-                self.function()(lanes.start, lanes.end, arguments.as_ptr(), scratch, &raw const poll);
-                violation = record.and_then(|record| Violation::read(record));
-            }
-        });
-        violation
-    }
-}
-
-impl Executable for LlvmExecutable {
-    unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
-        if self.loaded.scratch_bytes() == 0 {
-            let (arguments, poll) = (arguments.as_ptr(), &raw const poll);
-            // SAFETY: the caller guarantees the conditions of this function.
-            return unsafe { self.function()(lanes.start, lanes.end, arguments, ptr::null_mut(), poll) };
-        }
-        // SAFETY: as above.
-        if let Some(violation) = unsafe { self.run_verified(lanes, arguments, poll) } {
-            violation.abort();
-        }
-    }
-
-    fn lanes_per_step(&self) -> usize {
-        self.loaded.lanes_per_step()
-    }
-
-    fn code_bytes(&self) -> usize {
-        self.loaded.size_bytes()
-    }
 }

@@ -17,6 +17,14 @@ pub(super) fn bind(find: impl Fn(&std::ffi::CStr) -> Option<usize>) {
     }
 }
 
+/// The address that a function of the list is bound to.
+#[cfg(not(feature = "llvm-static"))]
+pub(super) fn bound(name: &str) -> Option<usize> {
+    let slot = NAMES.iter().position(|known| known.to_bytes() == name.as_bytes())?;
+    // SAFETY: the slot is in the table, which was filled before the library is used.
+    Some(unsafe { (&raw const jit_llvm_slots).cast::<usize>().add(slot).read() })
+}
+
 #[cfg(not(feature = "llvm-static"))]
 unsafe extern "C" {
     static mut jit_llvm_slots: [usize; NAMES.len()];

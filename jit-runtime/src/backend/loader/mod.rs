@@ -5,7 +5,10 @@
 //! symbols are the runtime functions in [`runtime_function`]; an object that needs any other is rejected. So an object
 //! that was stored in a file can be loaded by a process without LLVM.
 
+mod machine_code;
 pub(crate) mod relocate;
+mod scratch;
+pub(super) mod violation;
 
 use std::collections::HashMap;
 use std::ptr::NonNull;
@@ -14,6 +17,7 @@ use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionFlags, SectionIndex, elf};
 
 use crate::error::{Error, ErrorKind};
+pub use machine_code::MachineCode;
 use relocate::{apply, write_stub};
 
 /// The prefix of the name of an object's function. The number of lanes per step follows, and, after an underscore, the
@@ -23,7 +27,7 @@ pub(crate) const ENTRY: &str = "jit_kernel_";
 /// The bytes of the record that code writes if it verifies its accesses.
 pub(crate) const RECORD_BYTES: usize = 64;
 
-/// The suffix of the name if the function verifies its accesses, see [`super::violation`].
+/// The suffix of the name if the function verifies its accesses, see [`violation`].
 pub(crate) const VERIFIED: &str = "_verified";
 
 /// The bytes of the jump to a runtime function.
@@ -122,7 +126,7 @@ fn runtime_function(name: &str) -> Option<usize> {
 }
 
 /// Whether generated code may call a function.
-#[cfg(test)]
+#[cfg(all(test, feature = "llvm"))]
 pub(crate) fn is_known_function(name: &str) -> bool {
     runtime_function(name).is_some()
 }

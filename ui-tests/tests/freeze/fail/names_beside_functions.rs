@@ -1,4 +1,4 @@
-// wanted: no function or associated item named `statistics` found for struct `doubled`
+// wanted: no function or associated item named `statistics` found for struct `jit_beside_doubled::doubled`
 use jit::prelude::*;
 
 #[freeze]

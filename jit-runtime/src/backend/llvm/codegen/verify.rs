@@ -1,4 +1,4 @@
-//! Redundant checks of proven accesses, if the target requests them: see [`crate::backend::llvm::violation`].
+//! Redundant checks of proven accesses, if the target requests them: see [`crate::backend::loader::violation`].
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntULE;
 
@@ -6,7 +6,7 @@ use super::frame::Frame;
 use super::{Codegen, Packets, local};
 use crate::backend::llvm::emit::{Conversion, Raw};
 use crate::backend::llvm::rows::Row;
-use crate::backend::llvm::violation::RECORD_WORDS;
+use crate::backend::loader::violation::RECORD_WORDS;
 use crate::ir::{ParamId, Type, Value, encode};
 
 impl Codegen<'_> {

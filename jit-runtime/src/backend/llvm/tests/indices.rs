@@ -10,7 +10,7 @@ use crate::cancel::Poll;
 use crate::ir::{Op, ParamId, Value};
 
 /// Code that returns the violation instead of ending the process.
-struct Verified(LlvmExecutable);
+struct Verified(MachineCode);
 
 impl Executable for Verified {
     unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {

@@ -178,14 +178,14 @@ fn an_object_can_be_loaded_again() {
     for target in targets() {
         let first = compile_for(&case.kernel, CodeOptions::default(), &target).unwrap();
         // SAFETY: the object was made for this processor.
-        let second = unsafe { LlvmExecutable::load(first.object()) }.unwrap();
+        let second = unsafe { MachineCode::load(first.object()) }.unwrap();
         assert_eq!(case.run(&first, None), case.run(&second, None));
         assert_eq!(first.lanes_per_step(), second.lanes_per_step());
         let again = compile_for(&case.kernel, CodeOptions::default(), &target).unwrap();
         assert_eq!(first.object(), again.object(), "the same kernel gives the same bytes");
     }
     // SAFETY: rejected before anything runs.
-    assert!(unsafe { LlvmExecutable::load(b"no object") }.is_err());
+    assert!(unsafe { MachineCode::load(b"no object") }.is_err());
 }
 
 /// Gathers of some neighbours of an irregular position for elements of every size, in a given order; some lanes are

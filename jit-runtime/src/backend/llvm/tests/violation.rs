@@ -8,13 +8,14 @@ use super::*;
 use crate::backend::llvm::analysis::Analysis;
 use crate::backend::llvm::codegen::{Job, generate};
 use crate::backend::llvm::ranges::Ranges;
+use crate::backend::loader::violation::Violation;
 use crate::ir::parse;
 
 /// The number of lanes of each launch, and of elements of the buffers.
 const WIDTH: u64 = 256;
 
 /// Code that trusts every access, and verifies each one, with two packets.
-fn trusting(kernel: &Kernel, target: &Target) -> LlvmExecutable {
+fn trusting(kernel: &Kernel, target: &Target) -> MachineCode {
     let (context, packets) = (Context::create(), 2);
     let mut analysis = Analysis::new(kernel, packets * target.lanes);
     analysis.ranges = Ranges::all_without_proof(kernel);
@@ -30,7 +31,7 @@ fn trusting(kernel: &Kernel, target: &Target) -> LlvmExecutable {
     );
     module.verify().unwrap();
     let object = machine.write_to_memory_buffer(&module, FileType::Object).unwrap();
-    LlvmExecutable::from_object(object.as_slice().into()).unwrap()
+    MachineCode::from_object(object.as_slice().into()).unwrap()
 }
 
 /// The violation that is found in a kernel whose first parameter is read and whose second one is written.

@@ -12,20 +12,20 @@ use crate::backend::loader::RECORD_BYTES;
 
 /// The number of words of a record: the address and the length of a text that identifies the access, the index, and the
 /// number of elements.
-pub(super) const RECORD_WORDS: usize = 4;
+pub(in crate::backend) const RECORD_WORDS: usize = 4;
 
 /// Whether the environment requests it.
-pub(super) fn is_asked_for() -> bool {
+pub(in crate::backend) fn is_asked_for() -> bool {
     std::env::var_os("JIT_VERIFY_ACCESSES").is_some_and(|value| value == "1")
 }
 
 /// An access out of range that was not checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Violation {
+pub(in crate::backend) struct Violation {
     /// Kernel and instruction.
-    pub(super) access: String,
-    pub(super) index: i64,
-    pub(super) length: u64,
+    pub(in crate::backend) access: String,
+    pub(in crate::backend) index: i64,
+    pub(in crate::backend) length: u64,
 }
 
 /// Clears a record: it then means that there was no violation.
@@ -33,7 +33,7 @@ pub(super) struct Violation {
 /// # Safety
 ///
 /// There must be room for [`RECORD_BYTES`] at the address.
-pub(super) unsafe fn clear(record: *mut u8) {
+pub(in crate::backend) unsafe fn clear(record: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { record.write_bytes(0, RECORD_BYTES) };
 }
@@ -44,7 +44,7 @@ impl Violation {
     /// # Safety
     ///
     /// The record must have been cleared, and then perhaps written by code that is still loaded.
-    pub(super) unsafe fn read(record: *const u8) -> Option<Violation> {
+    pub(in crate::backend) unsafe fn read(record: *const u8) -> Option<Violation> {
         // SAFETY: guaranteed by the caller; records are aligned to cache lines.
         let [text, text_bytes, index, length] = unsafe { record.cast::<[u64; RECORD_WORDS]>().read() };
         if text == 0 {
@@ -56,7 +56,7 @@ impl Violation {
     }
 
     /// Reports the violation and ends the process, since it may next access memory that does not belong to the program.
-    pub(super) fn abort(&self) -> ! {
+    pub(in crate::backend) fn abort(&self) -> ! {
         // If the report cannot be written, the abort remains.
         _ = writeln!(std::io::stderr(), "{self}");
         std::process::abort()

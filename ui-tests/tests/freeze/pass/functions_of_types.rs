@@ -1,4 +1,3 @@
-// wanted: struct is not supported in `trait`s or `impl`s
 use jit::prelude::*;
 
 struct Ball;
@@ -10,4 +9,6 @@ impl Ball {
     }
 }
 
-fn main() {}
+fn main() {
+    assert_eq!(Ball::doubled(&Float::from([1.0, 2.0])).to_vec().unwrap(), [2.0, 4.0]);
+}

@@ -1,10 +1,11 @@
-//! The context of a frozen function, as far as its tokens show.
+//! The context of a function: its tokens show it, or the text around it.
 
+use super::enclosing;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{ItemFn, Visibility};
 
-/// The context of a frozen function, which decides the items that may be generated besides it.
+/// The context of a function, which decides the items that may be generated beside it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In a module or a function: a type of the same name is generated besides it.
@@ -16,10 +17,12 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// A function without a receiver that does not mention `Self` could be anywhere, and usually is in a
-    /// module. A member of an `impl` block of a trait never has a visibility.
-    pub(super) fn of(function: &ItemFn) -> Place {
-        let is_member = function.sig.receiver().is_some() || speaks_of_self(function);
+    /// A function without a receiver that does not mention `Self` could be anywhere; the text around it tells. A member
+    /// of an `impl` block of a trait never has a visibility.
+    pub(crate) fn of(function: &ItemFn) -> Place {
+        let is_member = function.sig.receiver().is_some()
+            || speaks_of_self(function)
+            || enclosing::is_in_block_of_items(function.sig.fn_token.span);
         match (is_member, &function.vis) {
             (false, _) => Place::Free,
             (true, Visibility::Inherited) => Place::Member,

@@ -1,0 +1,299 @@
+//! Derivatives of functions: nothing is stored, and they nest to any order.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jit_runtime::{Error, ErrorKind, Site};
+
+use super::form::with_arrays;
+use super::forward::Tangents;
+use super::reverse::Gradients;
+use super::vertex::{Source, Value, Vertex, carries, order};
+use super::weight;
+use crate::array::{Array, FloatElement};
+use crate::graph::Var;
+use crate::graph::gradients::{self, Scope};
+use crate::graph::tape::{self, Tape};
+use crate::trace::record;
+use crate::traverse::{Traverse, VisitorMut, owned_arrays};
+
+/// The number of functions that have been differentiated.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// The arguments of a function that is differentiated.
+struct Arguments {
+    vars: Vec<Var>,
+    /// Functions that are called inside of this one have larger numbers.
+    call: u64,
+}
+
+/// Returns a value each of whose float arrays is an argument of a function that is differentiated, and the arguments.
+#[track_caller]
+fn arguments<X: Traverse + Clone>(x: &X) -> (X, Arguments) {
+    let site = Site::here();
+    let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut arguments = Vec::new();
+    let mut copy = x.clone();
+    copy.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+        if var.ty().is_float() {
+            *var = tape::taped(var, Tape::Argument(call), site);
+        }
+        arguments.push(var.clone());
+    }));
+    (copy, Arguments { vars: arguments, call })
+}
+
+/// Returns whether derivatives of a function may be differentiated themselves: it uses variables, or arguments of a
+/// function around it, or is called with values that carry gradients.
+fn is_nested(vertices: &[Vertex], own: u64) -> bool {
+    let is_outer = |vertex: &Vertex| match vertex {
+        Vertex::Value(Value { source: Source::Variable, .. }) => true,
+        Vertex::Value(Value { source: Source::Argument(of, call), .. }) => *call < own || *call == own && carries(of),
+        _ => false,
+    };
+    !gradients::is_suspended() && vertices.iter().any(is_outer)
+}
+
+/// A function that has been called, to be differentiated.
+struct Called {
+    arguments: Vec<Var>,
+    results: Vec<Var>,
+    vertices: Vec<Vertex>,
+    is_nested: bool,
+}
+
+impl Called {
+    fn new(arguments: Arguments, results: Vec<Var>) -> Result<Called, Error> {
+        let vertices = order(&results, &arguments.vars)?;
+        let is_nested = is_nested(&vertices, arguments.call);
+        Ok(Called { arguments: arguments.vars, results, vertices, is_nested })
+    }
+
+    /// Returns the results; gradients flow through them only if they are used by another derivative.
+    #[track_caller]
+    fn results(&self) -> Vec<Var> {
+        match self.is_nested {
+            true => self.results.clone(),
+            false => self.results.iter().map(record::detached).collect(),
+        }
+    }
+
+    /// Returns the gradients of the arguments; zeros for those that are no floats.
+    #[track_caller]
+    fn pull_back(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
+        let _scope = Scope::begin(gradients::is_suspended() || !(self.is_nested || seeds.iter().any(carries)));
+        let mut gradients = Gradients::default();
+        for (result, seed) in self.results.iter().zip(seeds).filter(|(result, _)| carries(result)) {
+            gradients.add(result, seed.clone());
+        }
+        gradients.flow(&self.vertices)?;
+        Ok(self.arguments.iter().map(|argument| final_flow(gradients.of(argument), argument)).collect())
+    }
+
+    /// Returns the tangents of the results; zeros for those that are no floats.
+    #[track_caller]
+    fn push_forward(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
+        let _scope = Scope::begin(gradients::is_suspended() || !(self.is_nested || seeds.iter().any(carries)));
+        let mut tangents = Tangents::default();
+        for (argument, seed) in self.arguments.iter().zip(seeds).filter(|(argument, _)| carries(argument)) {
+            tangents.set(argument, seed.clone());
+        }
+        tangents.flow(&self.vertices)?;
+        Ok(self.results.iter().map(|result| final_flow(tangents.of(result), result)).collect())
+    }
+}
+
+/// Returns a flow that has arrived; zeros if there is none. It may be a value of the program, through which gradients
+/// flow.
+#[track_caller]
+fn final_flow(flow: Option<Var>, like: &Var) -> Var {
+    match flow {
+        Some(flow) if gradients::is_suspended() => record::detached(&flow),
+        Some(flow) => flow,
+        None => record::literal(like.ty(), 0, like.width()),
+    }
+}
+
+/// Checks that the arrays of a tangent or gradient are like those that it belongs to.
+fn check(what: &str, like: &[Var], given: &[Var], site: Site) -> Result<(), Error> {
+    let fits =
+        |(like, given): (&Var, &Var)| like.ty() == given.ty() && (given.lanes() == 1 || given.width() == like.width());
+    if like.len() == given.len() && like.iter().zip(given).all(fits) {
+        return Ok(());
+    }
+    let shapes = |vars: &[Var]| {
+        let each: Vec<String> = vars.iter().map(|var| format!("{} × {}", var.lanes(), var.ty())).collect();
+        each.join(", ")
+    };
+    let message = format!("the {what} is [{}], and belongs to [{}]", shapes(given), shapes(like));
+    let hint = "it has the same arrays: equal types, and equal widths or width 1";
+    Err(Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint))
+}
+
+/// Returns a function that computes the gradient of another one: the derivative of its result, of width 1 or summed
+/// over its elements, by each float array of the argument. Other arrays become zeros.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::{Float, ad};
+///
+/// let slope = ad::grad(|x: &Float| (x * x * x).sum());
+/// let x = Float::from([1.0, 2.0]);
+/// assert_eq!(slope(&x)?.to_vec()?, [3.0, 12.0]);
+/// // Derivatives are values like others, so they have derivatives.
+/// let curvature = ad::grad(|x: &Float| slope(x).unwrap().sum());
+/// assert_eq!(curvature(&x)?.to_vec()?, [6.0, 12.0]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The function that is returned fails when the value is computed through something that has no derivative.
+pub fn grad<X, T, F>(function: F) -> impl Fn(&X) -> Result<X, Error>
+where
+    X: Traverse + Clone,
+    T: FloatElement,
+    F: Fn(&X) -> Array<T>,
+{
+    let both = value_and_grad(function);
+    move |x| both(x).map(|(_, gradient)| gradient)
+}
+
+/// Like [`grad`]; also returns the value.
+///
+/// # Errors
+///
+/// As [`grad`].
+pub fn value_and_grad<X, T, F>(function: F) -> impl Fn(&X) -> Result<(Array<T>, X), Error>
+where
+    X: Traverse + Clone,
+    T: FloatElement,
+    F: Fn(&X) -> Array<T>,
+{
+    #[track_caller]
+    fn both<X: Traverse + Clone, T: FloatElement>(
+        function: &impl Fn(&X) -> Array<T>,
+        x: &X,
+    ) -> Result<(Array<T>, X), Error> {
+        let (copy, arguments) = arguments(x);
+        let result = function(&copy);
+        drop(copy);
+        let called = Called::new(arguments, vec![result.var().clone()])?;
+        let gradients = called.pull_back(&[weight::number(T::TYPE, 1.0)])?;
+        let mut gradient = x.clone();
+        with_arrays(&mut gradient, gradients);
+        Ok((Array::from_var(called.results().swap_remove(0)), gradient))
+    }
+    move |x| both(&function, x)
+}
+
+/// Calls a function; returns its result, and a function from gradients of the result to gradients of the argument: the
+/// product of a row vector and the Jacobian.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::{Float, ad};
+///
+/// let (y, back) = ad::vjp(|x: &Float| x.sin(), &Float::from([0.0, 1.0]))?;
+/// assert_eq!(y.len(), 2);
+/// assert_eq!(back(&Float::from([2.0, 0.0]))?.to_vec()?, [2.0, 0.0]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// When the result is computed through something that has no derivative. The function fails for gradients whose arrays
+/// are not like those of the result.
+#[track_caller]
+#[expect(clippy::type_complexity, reason = "the type of a closure has no name")]
+pub fn vjp<X, Y, F>(function: F, x: &X) -> Result<(Y, impl Fn(&Y) -> Result<X, Error> + use<X, Y, F>), Error>
+where
+    X: Traverse + Clone,
+    Y: Traverse + Clone,
+    F: FnOnce(&X) -> Y,
+{
+    let (copy, arguments) = arguments(x);
+    let mut result = function(&copy);
+    drop(copy);
+    let called = Called::new(arguments, owned_arrays(&result))?;
+    with_arrays(&mut result, called.results());
+    let like = x.clone();
+    let site = Site::here();
+    let back = move |gradient: &Y| {
+        let seeds = owned_arrays(gradient);
+        check("gradient", &called.results, &seeds, site)?;
+        let mut tree = like.clone();
+        with_arrays(&mut tree, called.pull_back(&seeds)?);
+        Ok(tree)
+    };
+    Ok((result, back))
+}
+
+/// Calls a function; returns its result, and the tangent of the result for a tangent of the argument: the product of
+/// the Jacobian and a column vector.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::{Float, ad};
+///
+/// let (y, tangent) = ad::jvp(|x: &Float| x * x, &Float::from([3.0]), &Float::from([1.0]))?;
+/// assert_eq!((y.item()?, tangent.item()?), (9.0, 6.0));
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// When the result is computed through something that has no derivative, or the arrays of the tangent are not like
+/// those of the argument.
+#[track_caller]
+pub fn jvp<X, Y>(function: impl FnOnce(&X) -> Y, x: &X, tangent: &X) -> Result<(Y, Y), Error>
+where
+    X: Traverse + Clone,
+    Y: Traverse + Clone,
+{
+    let (copy, arguments) = arguments(x);
+    let seeds = owned_arrays(tangent);
+    check("tangent", &arguments.vars, &seeds, Site::here())?;
+    let mut result = function(&copy);
+    drop(copy);
+    let called = Called::new(arguments, owned_arrays(&result))?;
+    let mut tangents = result.clone();
+    with_arrays(&mut tangents, called.push_forward(&seeds)?);
+    with_arrays(&mut result, called.results());
+    Ok((result, tangents))
+}
+
+/// Returns the product of the Hessian of a function and a vector, by forward mode over reverse mode.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::{Float, ad};
+///
+/// let x = Float::from([1.0, 2.0]);
+/// let product = ad::hvp(|x: &Float| (x * x * x).sum(), &x, &Float::from([1.0, 10.0]))?;
+/// assert_eq!(product.to_vec()?, [6.0, 120.0]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`jvp`].
+#[track_caller]
+pub fn hvp<X, T>(function: impl Fn(&X) -> Array<T>, x: &X, vector: &X) -> Result<X, Error>
+where
+    X: Traverse + Clone,
+    T: FloatElement,
+{
+    let gradient = grad(function);
+    let mut failure = None;
+    let (_, product) = jvp(
+        |x: &X| {
+            gradient(x).unwrap_or_else(|error| {
+                failure = Some(error);
+                x.clone()
+            })
+        },
+        x,
+        vector,
+    )?;
+    failure.map_or(Ok(product), Err)
+}

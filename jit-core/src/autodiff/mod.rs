@@ -1,0 +1,161 @@
+//! Differentiation, in reverse and forward mode.
+//!
+//! The trace is the tape: the graph of a value says how it was computed, so programs record nothing else, and pay
+//! nothing for operations that no variable is behind. Differentiation is graph → graph: gradients are values like
+//! others, fuse with the rest of the program, and can be differentiated again.
+//!
+//! | part | file |
+//! |---|---|
+//! | variables: `enable_grad`, `grad`, `backward`, … | `variable` |
+//! | traversals from several values, several times | `traversal` |
+//! | derivatives of functions, to any order | `functional` |
+//! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
+//! | the graph as gradients see it | `vertex` |
+//! | reverse and forward mode | `reverse`, `forward` |
+//! | how gradients pass an operation, by its lanes | `node`, `weight`, `special` |
+//! | gradients that nobody can ask for any more | `collect` |
+//!
+//! Operations that are lowered to others have their derivatives where they are (`array/derivatives.rs`). What nodes
+//! keep for differentiation is in `graph/tape.rs`.
+
+mod checkpoint;
+mod collect;
+mod custom;
+mod form;
+mod forward;
+mod functional;
+mod node;
+mod passed;
+mod reverse;
+mod scaled;
+mod special;
+mod traversal;
+mod variable;
+mod vertex;
+mod weight;
+
+use jit_runtime::Error;
+
+pub use checkpoint::checkpoint;
+pub use custom::{CustomOp, custom};
+pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
+pub use traversal::{Keep, Mode};
+
+use crate::graph::Var;
+use crate::graph::gradients::Scope;
+use crate::traverse::{Traverse, arrays, owned_arrays};
+use traversal::Seed;
+
+/// Lets gradients flow from all arrays of a value, each of whose elements counts once, to the variables behind them;
+/// see [`Array::backward`](crate::Array::backward).
+///
+/// # Errors
+///
+/// As [`Array::backward`](crate::Array::backward).
+#[track_caller]
+pub fn backward(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
+    traversal::backward(&arrays(tree), Seed::One, Keep::Nothing)
+}
+
+/// Like [`backward`], but gradients may flow through the same operations again.
+///
+/// # Errors
+///
+/// As [`backward`].
+#[track_caller]
+pub fn backward_keep(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
+    traversal::backward(&arrays(tree), Seed::One, Keep::Graph)
+}
+
+/// Like [`backward`], but arrays at which a gradient was stored, by [`Array::set_grad`](crate::Array::set_grad), begin
+/// with it.
+///
+/// # Errors
+///
+/// As [`backward`].
+#[track_caller]
+pub fn backward_from(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
+    traversal::backward(&arrays(tree), Seed::Stored, Keep::Nothing)
+}
+
+/// Returns the gradients of the sum of all elements of a value by some arrays that it was computed from, variables or
+/// values between. Stores nothing, and gradients may flow again.
+///
+/// # Errors
+///
+/// As [`backward`].
+#[track_caller]
+pub fn backward_to<X: Traverse + Clone>(tree: &(impl Traverse + ?Sized), to: &X) -> Result<X, Error> {
+    let wanted = owned_arrays(to);
+    let found = traversal::backward_to(&arrays(tree), Seed::Stored, &wanted)?;
+    Ok(with_zeros(to, &wanted, found))
+}
+
+/// Lets a tangent of one flow from all arrays of a value; see [`Array::forward`](crate::Array::forward).
+///
+/// # Errors
+///
+/// As [`Array::forward`](crate::Array::forward).
+#[track_caller]
+pub fn forward(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
+    traversal::forward(&arrays(tree), Seed::One)
+}
+
+/// Like [`forward`], but arrays at which a gradient was stored begin with it.
+///
+/// # Errors
+///
+/// As [`forward`].
+#[track_caller]
+pub fn forward_from(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
+    traversal::forward(&arrays(tree), Seed::Stored)
+}
+
+/// Returns the tangents of a value, from the gradients that are stored at the variables behind it.
+///
+/// # Errors
+///
+/// When the value does not depend on a variable, or does through something that has no derivative.
+#[track_caller]
+pub fn forward_to<Y: Traverse + Clone>(tree: &Y) -> Result<Y, Error> {
+    let wanted = owned_arrays(tree);
+    let found = traversal::forward_to(&wanted)?;
+    Ok(with_zeros(tree, &wanted, found))
+}
+
+/// Adds the arrays of a value to those that the next [`traverse`] on this thread begins with.
+pub fn enqueue(mode: Mode, tree: &(impl Traverse + ?Sized)) {
+    traversal::enqueue(mode, arrays(tree));
+}
+
+/// Traverses from the arrays that were enqueued on this thread: from the gradients stored at them, or from ones.
+///
+/// # Errors
+///
+/// As [`backward`] and [`forward`]. The arrays are not enqueued any more.
+#[track_caller]
+pub fn traverse(mode: Mode, keep: Keep) -> Result<(), Error> {
+    traversal::traverse(mode, keep)
+}
+
+/// Calls a function; what it records carries no gradients, and [`Array::enable_grad`](crate::Array::enable_grad) does
+/// nothing in it.
+pub fn suspend<R>(function: impl FnOnce() -> R) -> R {
+    let _scope = Scope::begin(true);
+    function()
+}
+
+/// Calls a function inside of [`suspend`]; what it records carries gradients again.
+pub fn resume<R>(function: impl FnOnce() -> R) -> R {
+    let _scope = Scope::begin(false);
+    function()
+}
+
+#[track_caller]
+fn with_zeros<X: Traverse + Clone>(like: &X, arrays: &[Var], found: Vec<Option<Var>>) -> X {
+    let zero = |var: &Var| crate::trace::record::literal(var.ty(), 0, var.width());
+    let all = arrays.iter().zip(found).map(|(var, found)| found.unwrap_or_else(|| zero(var)));
+    let mut tree = like.clone();
+    form::with_arrays(&mut tree, all.collect::<Vec<_>>());
+    tree
+}

@@ -1,0 +1,181 @@
+//! Traversals: gradients flow from results to variables, or tangents from variables to results.
+
+use std::cell::RefCell;
+
+use jit_runtime::{Error, Site};
+
+use super::forward::Tangents;
+use super::reverse::Gradients;
+use super::variable::{accumulate, emit_tangent, independent, store, stored};
+use super::vertex::{Source, Value, Vertex, carries, order};
+use super::{collect, weight};
+use crate::graph::Var;
+use crate::graph::gradients::Scope;
+use crate::graph::node::flag;
+use crate::graph::tape;
+use crate::thread_state::thread_state;
+use crate::trace::record;
+
+/// The direction of a traversal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// From results to variables.
+    Backward,
+    /// From variables to results.
+    Forward,
+}
+
+/// What a traversal keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// The operations that gradients have flowed through are released: they do so once.
+    Nothing,
+    /// Gradients may flow through the same operations again.
+    Graph,
+}
+
+/// The gradients that a traversal begins with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seed {
+    /// One for each element.
+    One,
+    /// The stored ones; one for each element where there is none.
+    Stored,
+}
+
+thread_state! {
+    static QUEUE: RefCell<Vec<(Mode, Var)>> = RefCell::new(Vec::new());
+}
+
+const NO_VARIABLE: &str = "call `enable_grad` on an array before it is used; `backward_keep` lets gradients flow again";
+
+impl Seed {
+    #[track_caller]
+    fn of(self, var: &Var) -> Var {
+        let own = if self == Seed::Stored { stored(var) } else { None };
+        own.unwrap_or_else(|| weight::number(var.ty(), 1.0))
+    }
+}
+
+/// Adds values to those that the next traversal of this thread begins with.
+pub(super) fn enqueue(mode: Mode, vars: Vec<Var>) {
+    QUEUE.with_borrow_mut(|queue| queue.extend(vars.into_iter().filter(carries).map(|var| (mode, var))));
+}
+
+/// Traverses from the enqueued values.
+#[track_caller]
+pub(super) fn traverse(mode: Mode, keep: Keep) -> Result<(), Error> {
+    let queue = QUEUE.with_borrow_mut(|queue| {
+        let (now, later) = std::mem::take(queue).into_iter().partition(|(of, _)| *of == mode);
+        *queue = later;
+        now
+    });
+    let vars: Vec<Var> = queue.into_iter().map(|(_, var)| var).collect();
+    match mode {
+        _ if vars.is_empty() => Ok(()),
+        Mode::Backward => backward(&vars, Seed::Stored, keep),
+        Mode::Forward => forward(&vars, Seed::Stored),
+    }
+}
+
+/// Lets gradients flow from values to the variables behind them, and stores them there.
+#[track_caller]
+pub(super) fn backward(from: &[Var], seed: Seed, keep: Keep) -> Result<(), Error> {
+    collect::collect();
+    let vertices = order(from, &[])?;
+    if vertices.is_empty() {
+        return Err(independent(Site::here(), NO_VARIABLE));
+    }
+    let found = {
+        let _suspended = Scope::begin(true);
+        let mut gradients = Gradients::default();
+        for var in from.iter().filter(|var| carries(var)) {
+            gradients.add(var, seed.of(var));
+        }
+        gradients.flow(&vertices)?;
+        let variables = vertices.iter().filter_map(variable);
+        variables.filter_map(|var| Some((var.clone(), gradients.of(var)?))).collect::<Vec<_>>()
+    };
+    if !vertices.iter().any(|vertex| variable(vertex).is_some()) {
+        return Err(independent(Site::here(), NO_VARIABLE));
+    }
+    for (var, gradient) in found {
+        // A result that is a variable itself has been the start.
+        if !from.iter().any(|start| start.is_same(&var)) || seed == Seed::One {
+            accumulate(&var, &gradient);
+        }
+    }
+    if keep == Keep::Nothing {
+        release(&vertices);
+    }
+    Ok(())
+}
+
+fn variable(vertex: &Vertex) -> Option<&Var> {
+    match vertex {
+        Vertex::Value(Value { var, source: Source::Variable }) => Some(var),
+        _ => None,
+    }
+}
+
+/// Releases operations through which gradients have flowed, unless a function that is differentiated around them needs
+/// them.
+fn release(vertices: &[Vertex]) {
+    let is_argument = |vertex: &Vertex| matches!(vertex, Vertex::Value(Value { source: Source::Argument(..), .. }));
+    if vertices.iter().any(is_argument) {
+        return;
+    }
+    for vertex in vertices {
+        let Vertex::Value(Value { var, source }) = vertex else { continue };
+        if matches!(source, Source::Operands(_) | Source::Result(..)) {
+            store(var, None);
+            tape::release(var);
+            var.remove_flag(flag::GRAD);
+            var.add_flag(flag::DETACHED);
+        }
+    }
+}
+
+/// Lets tangents flow from variables.
+#[track_caller]
+pub(super) fn forward(from: &[Var], seed: Seed) -> Result<(), Error> {
+    let mut any = false;
+    for var in from.iter().filter(|var| carries(var)) {
+        let tangent = seed.of(var);
+        if seed == Seed::One {
+            store(var, None);
+        }
+        emit_tangent(var, tangent);
+        any = true;
+    }
+    if any { Ok(()) } else { Err(independent(Site::here(), "call `enable_grad` on the array first")) }
+}
+
+/// Returns the gradients of some values by others between them, without storing any.
+#[track_caller]
+pub(super) fn backward_to(from: &[Var], seed: Seed, to: &[Var]) -> Result<Vec<Option<Var>>, Error> {
+    let vertices = order(from, &[])?;
+    let _suspended = Scope::begin(true);
+    let mut gradients = Gradients::default();
+    from.iter().filter(|var| carries(var)).for_each(|var| gradients.add(var, seed.of(var)));
+    gradients.flow(&vertices)?;
+    Ok(to.iter().map(|var| gradients.of(var).map(|var| record::detached(&var))).collect())
+}
+
+/// Returns the tangents of values, from those stored at the variables behind them.
+#[track_caller]
+pub(super) fn forward_to(to: &[Var]) -> Result<Vec<Option<Var>>, Error> {
+    let vertices = order(to, &[])?;
+    if vertices.is_empty() {
+        return Err(independent(Site::here(), NO_VARIABLE));
+    }
+    let _suspended = Scope::begin(true);
+    let mut tangents = Tangents::default();
+    for var in vertices.iter().filter_map(variable) {
+        if let Some(tangent) = stored(var) {
+            tangents.set(var, tangent);
+        }
+    }
+    tangents.flow(&vertices)?;
+    Ok(to.iter().map(|var| tangents.of(var).map(|var| record::detached(&var))).collect())
+}

@@ -1,0 +1,172 @@
+//! The graph as differentiation sees it: values and operations with a derivative of their own, and the values that
+//! gradients flow to from each.
+
+use std::sync::Arc;
+
+use jit_runtime::{Error, ErrorKind};
+use rustc_hash::FxHashSet;
+use smallvec::{SmallVec, smallvec};
+
+use crate::graph::Var;
+use crate::graph::node::flag;
+use crate::graph::op::Op;
+use crate::graph::payload::Payload;
+use crate::graph::tape::{self, Call, Tape};
+
+/// A value, or an operation with a derivative of its own.
+#[derive(Clone)]
+pub(super) enum Vertex {
+    Value(Value),
+    Call(Arc<Call>),
+}
+
+/// A value with what its gradient flows through.
+#[derive(Clone)]
+pub(super) struct Value {
+    pub(super) var: Var,
+    pub(super) source: Source,
+}
+
+/// What the gradient of a value flows through.
+#[derive(Clone)]
+pub(super) enum Source {
+    /// The value is a variable.
+    Variable,
+    /// The value of another one: an argument of a function that is differentiated, with the number of its call.
+    Argument(Var, u64),
+    /// The operands of this node.
+    Operands(Var),
+    /// A result of an operation with a derivative of its own.
+    Result(Arc<Call>, usize),
+}
+
+/// Identifies a vertex.
+pub(super) type Key = usize;
+
+pub(super) fn key_of(var: &Var) -> Key {
+    var.address().addr().get()
+}
+
+pub(super) fn key_of_call(call: &Arc<Call>) -> Key {
+    Arc::as_ptr(call).addr()
+}
+
+/// Returns whether gradients flow through a value.
+pub(super) fn carries(var: &Var) -> bool {
+    var.flags() & flag::GRAD != 0
+}
+
+impl Vertex {
+    pub(super) fn of(var: &Var) -> Vertex {
+        let source = match tape::of(var) {
+            Some(Tape::Variable) => Source::Variable,
+            Some(Tape::Argument(call)) => var.operand(0).map_or(Source::Variable, |of| Source::Argument(of, call)),
+            Some(Tape::Result { call, position }) => Source::Result(call, position),
+            Some(Tape::Evaluated(operands)) => Source::Operands(operands),
+            None => Source::Operands(var.clone()),
+        };
+        Vertex::Value(Value { var: var.clone(), source })
+    }
+
+    pub(super) fn key(&self) -> Key {
+        match self {
+            Vertex::Value(value) => key_of(&value.var),
+            Vertex::Call(call) => key_of_call(call),
+        }
+    }
+
+    /// Returns the vertices that gradients flow to.
+    fn behind(&self) -> Result<SmallVec<[Vertex; 3]>, Error> {
+        let values = |vars: &mut dyn Iterator<Item = Var>| vars.filter(carries).map(|var| Vertex::of(&var)).collect();
+        Ok(match self {
+            Vertex::Call(call) => values(&mut call.inputs.iter().cloned()),
+            Vertex::Value(Value { source: Source::Variable, .. }) => SmallVec::new(),
+            Vertex::Value(Value { source: Source::Argument(var, _), .. }) => values(&mut [var.clone()].into_iter()),
+            Vertex::Value(Value { source: Source::Result(call, _), .. }) => smallvec![Vertex::Call(Arc::clone(call))],
+            Vertex::Value(Value { source: Source::Operands(node), var }) => {
+                values(&mut inputs(node, var)?.into_iter().flatten())
+            }
+        })
+    }
+}
+
+/// The values that a node's gradient may flow to, by the position that its derivative uses.
+pub(super) type Inputs = SmallVec<[Option<Var>; 3]>;
+
+/// Returns the values that the gradient of a node may flow to.
+pub(super) fn inputs(node: &Var, value: &Var) -> Result<Inputs, Error> {
+    let slots = |slots: &[usize]| slots.iter().map(|&slot| node.operand(slot)).collect();
+    let payload = || node.operand(0);
+    Ok(match node.op() {
+        Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Compare(_) => SmallVec::new(),
+        Op::Broadcast | Op::Identity | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) | Op::Gather => {
+            slots(&[0])
+        }
+        Op::Binary(_) => slots(&[0, 1]),
+        Op::Fma => slots(&[0, 1, 2]),
+        // The first operand is the mask.
+        Op::Select => smallvec![None, node.operand(1), node.operand(2)],
+        Op::BranchResult => match payload().as_ref().and_then(Var::payload) {
+            Some(Payload::Branch(branch)) => branch.results[node.position()].iter().cloned().map(Some).collect(),
+            _ => SmallVec::new(),
+        },
+        Op::SwitchResult => match payload().as_ref().and_then(Var::payload) {
+            Some(Payload::Switch(switch)) => switch.results[node.position()].iter().cloned().map(Some).collect(),
+            _ => SmallVec::new(),
+        },
+        Op::ScatterResult if node.position() == crate::trace::scatter::ARRAY => {
+            match payload().as_ref().and_then(Var::payload) {
+                Some(Payload::Scatter(scatter)) => smallvec![Some(scatter.target.clone()), Some(scatter.value.clone())],
+                _ => SmallVec::new(),
+            }
+        }
+        _ => return Err(unsupported(node, value)),
+    })
+}
+
+#[cold]
+fn unsupported(node: &Var, value: &Var) -> Error {
+    let (what, hint) = match node.op() {
+        Op::LoopResult | Op::Param => {
+            ("a traced loop", "`#[evaluated]` loops and loops of the host have derivatives; or use `detach()`ed values")
+        }
+        Op::ScatterResult => ("previous elements of a scatter", "use `scatter` or `scatter_add`, and gather before"),
+        Op::Local | Op::LocalRead | Op::LocalWrite => {
+            ("per-lane local memory", "keep the values in variables, or compute on `detach()`ed ones")
+        }
+        _ => ("a library call without a derivative", "compute on `detach()`ed values"),
+    };
+    let site = value.site();
+    Error::new(ErrorKind::InvalidArgument, format!("gradients do not flow through {what}")).at(site).with_hint(hint)
+}
+
+/// Returns the vertices behind some values through which gradients flow, each after those behind it. Nothing behind the
+/// arguments of a function is among them.
+pub(super) fn order(of: &[Var], arguments: &[Var]) -> Result<Vec<Vertex>, Error> {
+    let is_argument = |vertex: &Vertex| match vertex {
+        Vertex::Value(value) => arguments.iter().any(|argument| argument.is_same(&value.var)),
+        Vertex::Call(_) => false,
+    };
+    let behind_of = |vertex: &Vertex| if is_argument(vertex) { Ok(SmallVec::new()) } else { vertex.behind() };
+    let mut sorted = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut stack: Vec<(Vertex, SmallVec<[Vertex; 3]>)> = Vec::new();
+    for var in of.iter().filter(|var| carries(var)) {
+        let root = Vertex::of(var);
+        if seen.insert(root.key()) {
+            let behind = behind_of(&root)?;
+            stack.push((root, behind));
+        }
+        while let Some((_, behind)) = stack.last_mut() {
+            match behind.pop() {
+                Some(next) if seen.insert(next.key()) => {
+                    let behind = behind_of(&next)?;
+                    stack.push((next, behind));
+                }
+                Some(_) => {}
+                None => sorted.extend(stack.pop().map(|(vertex, _)| vertex)),
+            }
+        }
+    }
+    Ok(sorted)
+}

@@ -1,0 +1,26 @@
+//! Executors: functions that are compiled before they are called.
+//!
+//! `f::compile(…)` of a `#[jit]` function records and compiles it, as a frozen function is, but launches nothing; an
+//! [`Executor`] replays the recording.
+//!
+//! An executor has the signature of its function, as the type of a function pointer, and holds a function of this type
+//! that was generated beside it. That function alone knows how each argument is passed. It learns which executor it is
+//! called for, and returns an error, through the thread (`call`).
+
+mod about;
+mod arities;
+mod call;
+mod handle;
+mod obstacle;
+
+pub use about::FnStats;
+#[doc(hidden)]
+pub use about::{clear, explain, stats};
+#[doc(hidden)]
+pub use call::{Debugged, Named, Unnamed, compile, run};
+pub use handle::{Executor, KernelInfo};
+#[doc(hidden)]
+pub use obstacle::{
+    HasUnboundedParameter, IsUnsafe, ReturnsReference, ReturnsUnnamed, TakesReferenceInside, TakesTooMany,
+    TakesTraitObject,
+};

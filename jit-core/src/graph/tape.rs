@@ -1,0 +1,243 @@
+//! What nodes keep for differentiation, outside of their cache lines.
+//!
+//! The graph itself is the tape: the operands of a node say how gradients flow through it. Four kinds of nodes have a
+//! record beside that: variables, with their gradients; results of operations with a derivative of their own; nodes
+//! that have got their elements, whose operands move to another node here; and nodes whose gradient was set or read.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use jit_runtime::fork::Held;
+use jit_runtime::{Error, Site};
+use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
+
+use super::gradients;
+use super::node::{Draft, Node, Var, Weak, flag};
+use super::op::Op;
+use super::payload::RegionId;
+use crate::fork;
+
+/// How gradients flow through a node, if its operands do not say it.
+#[derive(Clone)]
+pub(crate) enum Tape {
+    /// The node is a variable, at which gradients are stored.
+    Variable,
+    /// The node is the value of its operand, inside of a function that is differentiated. Functions inside of it have
+    /// larger numbers.
+    Argument(u64),
+    /// The node is a result of an operation with a derivative of its own.
+    Result {
+        /// The operation.
+        call: Arc<Call>,
+        /// The position among its results.
+        position: usize,
+    },
+    /// The node has its elements; this one has its operands.
+    Evaluated(Var),
+}
+
+/// An operation with a derivative of its own.
+pub(crate) struct Call {
+    /// The values that gradients flow to.
+    pub(crate) inputs: Vec<Var>,
+    /// Other values that the derivative reads.
+    pub(crate) saved: Vec<Var>,
+    /// The results, if they still live.
+    pub(crate) outputs: Mutex<SmallVec<[Weak; 2]>>,
+    pub(crate) rule: Box<dyn Rule>,
+    pub(crate) site: Site,
+}
+
+impl Call {
+    /// Returns the results that still live.
+    pub(crate) fn results(&self) -> SmallVec<[Option<Var>; 2]> {
+        self.outputs.lock().iter().map(Weak::upgrade).collect()
+    }
+}
+
+/// Gradients or tangents, one for each input or result; none where they are zero.
+pub(crate) type Flow = SmallVec<[Option<Var>; 2]>;
+
+/// The derivative of an operation.
+pub(crate) trait Rule: Any + Send + Sync {
+    /// Returns the name of the operation, for messages.
+    fn name(&self) -> &str;
+
+    /// Returns the gradients of the inputs from those of the results.
+    fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error>;
+
+    /// Returns the tangents of the results from those of the inputs.
+    fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error>;
+}
+
+/// The record of a node.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) tape: Option<Tape>,
+    /// The gradient that was stored at the node.
+    pub(crate) gradient: Option<Var>,
+    /// Tangents that flow forward from the node on request, each with its time.
+    pub(crate) tangents: Vec<(u64, Var)>,
+    /// The time until which tangents have flowed into the gradient.
+    pub(crate) pulled: u64,
+}
+
+impl Record {
+    fn take_apart(self, mut give: impl FnMut(Var)) {
+        let Record { tape, gradient, tangents, .. } = self;
+        gradient.into_iter().chain(tangents.into_iter().map(|(_, tangent)| tangent)).for_each(&mut give);
+        match tape {
+            Some(Tape::Evaluated(operands)) => give(operands),
+            Some(Tape::Result { call, .. }) => {
+                if let Some(call) = Arc::into_inner(call) {
+                    call.inputs.into_iter().chain(call.saved).for_each(give);
+                }
+            }
+            Some(Tape::Variable | Tape::Argument(_)) | None => {}
+        }
+    }
+
+    /// Calls a function with each node that the record holds, except for those of its operation.
+    pub(crate) fn for_each_held(&self, mut visit: impl FnMut(&Var)) {
+        self.gradient.iter().chain(self.tangents.iter().map(|(_, tangent)| tangent)).for_each(&mut visit);
+        if let Some(Tape::Evaluated(operands)) = &self.tape {
+            visit(operands);
+        }
+    }
+
+    /// Returns the operation of which the node is a result, if that has a derivative of its own.
+    pub(crate) fn call(&self) -> Option<&Arc<Call>> {
+        match &self.tape {
+            Some(Tape::Result { call, .. }) => Some(call),
+            _ => None,
+        }
+    }
+}
+
+type Records = hashbrown::HashMap<usize, Record, FxBuildHasher>;
+
+static RECORDS: Mutex<Records> = Mutex::new(Records::with_hasher(FxBuildHasher));
+
+/// Calls a function with the record of a node, which has one then.
+///
+/// The function drops no nodes: dropping one locks the records.
+pub(crate) fn with_record<R>(var: &Var, change: impl FnOnce(&mut Record) -> R) -> R {
+    let mut records = RECORDS.lock();
+    // Exposed, since a search for garbage goes from addresses back to nodes.
+    let result = change(records.entry(var.address().as_ptr().expose_provenance()).or_default());
+    var.add_flag(flag::TAPED);
+    result
+}
+
+/// Calls a function with the record of a node, if it has one. The function drops no nodes.
+pub(crate) fn read<R>(var: &Var, read: impl FnOnce(&mut Record) -> R) -> Option<R> {
+    if var.flags() & flag::TAPED == 0 {
+        return None;
+    }
+    RECORDS.lock().get_mut(&var.address().addr().get()).map(read)
+}
+
+/// Returns how gradients flow through a node, if its operands do not say it.
+pub(crate) fn of(var: &Var) -> Option<Tape> {
+    read(var, |record| record.tape.clone()).flatten()
+}
+
+/// Removes the tape of a node through which no gradients flow any more.
+pub(crate) fn release(var: &Var) {
+    let tape = read(var, |record| record.tape.take());
+    drop(tape);
+}
+
+/// Removes the record of a node that dies, and passes every node that it holds to a function.
+#[cold]
+pub(super) fn remove(node: NonNull<Node>, mut give: impl FnMut(Var)) {
+    let record = RECORDS.lock().remove(&node.addr().get());
+    record.into_iter().for_each(|record| record.take_apart(&mut give));
+}
+
+/// Returns whether a node keeps its operands when it gets its elements: it is another one's value.
+pub(super) fn keeps_operands(var: &Var) -> bool {
+    matches!(of(var), Some(Tape::Variable | Tape::Argument(_)))
+}
+
+/// Keeps the operands of a node that has got its elements, unless the operation has a derivative of its own.
+pub(super) fn keep_operands(var: &Var, operands: &[Option<Var>; 3]) {
+    if of(var).is_some() {
+        return;
+    }
+    let slots = operands.each_ref().map(Option::as_ref);
+    let position = if var.op().slots() < 3 { var.position() } else { 0 };
+    let (op, ty, width, site) = (var.op(), var.ty(), var.extent(), var.site());
+    let draft = Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: slots, position, word: 0, site };
+    let node = Var::new(draft);
+    with_record(var, |record| record.tape = Some(Tape::Evaluated(node)));
+}
+
+/// Makes a node that has the value of another one, and a tape.
+pub(crate) fn taped(value: &Var, tape: Tape, site: Site) -> Var {
+    let operands = [Some(value), None, None];
+    let (ty, width, region) = (value.ty(), value.extent(), value.region());
+    let draft = Draft { op: Op::Identity, ty, width, region, flags: 0, operands, position: 0, word: 0, site };
+    let node = Var::new(draft);
+    node.remove_flag(flag::DETACHED);
+    node.add_flag(flag::GRAD);
+    with_record(&node, |record| record.tape = Some(tape));
+    if let Some(buffer) = value.data() {
+        node.set_data(buffer);
+    }
+    node
+}
+
+/// Gives the results of an operation a derivative of their own, if gradients flow to one of its inputs. `saved` are
+/// values that the derivative reads beside the inputs and results.
+pub(crate) fn attach(
+    results: &[Var],
+    inputs: Vec<Var>,
+    saved: Vec<Var>,
+    rule: impl FnOnce() -> Box<dyn Rule>,
+    site: Site,
+) -> SmallVec<[Var; 2]> {
+    if gradients::is_suspended() || !inputs.iter().any(|input| input.flags() & flag::GRAD != 0) {
+        return results.iter().cloned().collect();
+    }
+    let call = Arc::new(Call { inputs, saved, outputs: Mutex::default(), rule: rule(), site });
+    let outputs: SmallVec<[Var; 2]> = (results.iter().enumerate())
+        .map(|(position, value)| taped(value, Tape::Result { call: Arc::clone(&call), position }, site))
+        .collect();
+    *call.outputs.lock() = outputs.iter().map(Var::downgrade).collect();
+    outputs
+}
+
+/// Like [`attach`], for one result.
+pub(crate) fn attach_one(result: Var, inputs: Vec<Var>, rule: impl FnOnce() -> Box<dyn Rule>, site: Site) -> Var {
+    attach(std::slice::from_ref(&result), inputs, Vec::new(), rule, site).swap_remove(0)
+}
+
+/// The nodes with gradients or tangents, and what they hold.
+pub(crate) fn with_all<R>(read: impl FnOnce(&AllRecords<'_>) -> R) -> R {
+    read(&AllRecords(RECORDS.lock()))
+}
+
+/// All records, locked: no node may be dropped meanwhile.
+pub(crate) struct AllRecords<'a>(MutexGuard<'a, Records>);
+
+impl AllRecords<'_> {
+    /// Returns the record at an address.
+    pub(crate) fn at(&self, node: NonNull<Node>) -> Option<&Record> {
+        self.0.get(&node.addr().get())
+    }
+
+    /// Returns the addresses of nodes that hold gradients.
+    pub(crate) fn with_gradients(&self) -> impl Iterator<Item = (usize, &Record)> {
+        let holds = |record: &&Record| record.gradient.is_some() || !record.tangents.is_empty();
+        self.0.iter().map(|(address, record)| (*address, record)).filter(move |(_, record)| holds(record))
+    }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &RECORDS);
+}

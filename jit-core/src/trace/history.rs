@@ -1,0 +1,195 @@
+//! What became of a traced function: how often it was traced, and which of its kernels were compiled, and why.
+//!
+//! A kernel that is not in the cache is compared with the one most like it among those that were compiled for the same
+//! function before. Only compilations do this; a kernel that is found is counted.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jit_runtime::Site;
+use jit_runtime::ir::{Kernel, Op, Type, Value, print};
+use jit_runtime::launch::Prepared;
+use parking_lot::Mutex;
+
+/// How many kernels are retained for comparisons, and how many compilations are listed.
+const MAX_KERNELS: usize = 16;
+const MAX_LISTED: usize = 256;
+
+/// The counters of a function, and its kernels.
+#[derive(Debug)]
+pub(crate) struct History {
+    traces: AtomicU64,
+    compiles: AtomicU64,
+    hits: AtomicU64,
+    compiled: Mutex<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    kernels: Vec<Known>,
+    changes: Vec<(Site, CodeChange)>,
+}
+
+/// A kernel, and the lines of its literals.
+#[derive(Debug)]
+struct Known {
+    kernel: Kernel,
+    literals: Vec<(Value, Site)>,
+    /// The bits of its scalar arguments when it was compiled: literals that changed became some of these.
+    scalars: Vec<Option<u64>>,
+}
+
+/// Why a kernel of a `#[jit]` function was compiled: the difference from the most similar one that was compiled for the
+/// function before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CodeChange {
+    /// No kernel was compiled for the function before.
+    First,
+    /// A number that is part of the code, such as one that the function took from its environment.
+    Literal {
+        /// The line that it comes from, if known.
+        place: Option<Site>,
+        /// The number in the earlier kernel.
+        before: String,
+        /// The number now.
+        now: String,
+    },
+    /// The element type of an array that the kernel reads or writes.
+    ElementType {
+        /// The type in the earlier kernel.
+        before: Type,
+        /// The type now.
+        now: Type,
+    },
+    /// Other operations: another branch of the host was taken, or the value was computed together with others.
+    Operations {
+        /// The number of operations in the earlier kernel.
+        before: usize,
+        /// The number of operations now.
+        now: usize,
+    },
+    /// The same kernel, compiled with other options for other sizes, or because it is not in the cache any more.
+    Same,
+}
+
+impl fmt::Display for CodeChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CodeChange::First => f.write_str("its first kernel was compiled"),
+            CodeChange::Literal { place: Some(place), before, now } => {
+                write!(f, "the number of {}:{} was {before} and is {now}", place.file(), place.line())
+            }
+            CodeChange::Literal { place: None, before, now } => write!(f, "a number was {before} and is {now}"),
+            CodeChange::ElementType { before, now } => write!(f, "an array had elements of {before}, and has {now}"),
+            CodeChange::Operations { before, now } => {
+                write!(f, "the kernel has other operations: {now}, and the most similar one had {before}")
+            }
+            CodeChange::Same => f.write_str("the same kernel was compiled with other options, or was evicted"),
+        }
+    }
+}
+
+impl History {
+    pub(crate) const fn new() -> History {
+        History {
+            traces: AtomicU64::new(0),
+            compiles: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            compiled: Mutex::new(Compiled { kernels: Vec::new(), changes: Vec::new() }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count_trace(&self) {
+        self.traces.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the numbers of traces, of kernels that were compiled, and of those found in the cache.
+    pub(crate) fn counts(&self) -> [u64; 3] {
+        [&self.traces, &self.compiles, &self.hits].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// Returns the lines that caused compilations, with the reasons, oldest first.
+    pub(crate) fn changes(&self) -> Vec<(Site, CodeChange)> {
+        self.compiled.lock().changes.clone()
+    }
+
+    pub(crate) fn clear(&self) {
+        [&self.traces, &self.compiles, &self.hits].iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        let mut compiled = self.compiled.lock();
+        compiled.kernels.clear();
+        compiled.changes.clear();
+    }
+
+    /// Notes that a kernel was compiled.
+    #[cold]
+    pub(crate) fn note_compiled(&self, prepared: &Prepared, literals: &[(Value, Site)], site: Site) {
+        self.compiles.fetch_add(1, Ordering::Relaxed);
+        let (kernel, scalars) = (prepared.kernel(), prepared.scalars());
+        let known = Known { kernel: kernel.clone(), literals: literals.to_vec(), scalars };
+        let mut compiled = self.compiled.lock();
+        let nearest = compiled.kernels.iter().rev().min_by_key(|earlier| distance(&earlier.kernel, kernel));
+        let change = nearest.map_or(CodeChange::First, |earlier| change(earlier, &known));
+        if compiled.kernels.len() == MAX_KERNELS {
+            compiled.kernels.remove(0);
+        }
+        if compiled.changes.len() == MAX_LISTED {
+            compiled.changes.remove(0);
+        }
+        compiled.kernels.push(known);
+        compiled.changes.push((site, change));
+    }
+}
+
+fn ops(kernel: &Kernel) -> impl Iterator<Item = (&Op, Value)> {
+    kernel.regions.iter().flat_map(|region| &region.insts).map(|inst| (&inst.op, inst.first))
+}
+
+/// Returns how much two kernels differ: parameters and operations that are not equal.
+fn distance(one: &Kernel, other: &Kernel) -> usize {
+    let params = one.params.iter().zip(&other.params).filter(|(a, b)| a.ty() != b.ty()).count();
+    let insts = ops(one).zip(ops(other)).filter(|(a, b)| a.0 != b.0).count();
+    let lengths = one.params.len().abs_diff(other.params.len()) + one.op_count().abs_diff(other.op_count());
+    params + insts + lengths
+}
+
+/// Returns the first difference between two kernels.
+fn change(before: &Known, now: &Known) -> CodeChange {
+    let (old, new) = (&before.kernel, &now.kernel);
+    if old == new {
+        return CodeChange::Same;
+    }
+    let differs = ops(old).zip(ops(new)).find(|(old, new)| old.0 != new.0);
+    if let Some((ty, was, is, value)) = differs.and_then(|(old, new)| other_literal(before, old, now, new)) {
+        let known = now.literals.iter().chain(&before.literals);
+        let place = known.into_iter().find(|(literal, _)| *literal == value).map(|(_, site)| *site);
+        let text = |bits| print::Literal(ty, bits).to_string();
+        return CodeChange::Literal { place, before: text(was), now: text(is) };
+    }
+    let types = old.params.iter().zip(&new.params).map(|(old, new)| (old.ty(), new.ty()));
+    if let (true, Some((before, now))) = (old.params.len() == new.params.len(), types.clone().find(|(a, b)| a != b)) {
+        return CodeChange::ElementType { before, now };
+    }
+    CodeChange::Operations { before: old.op_count(), now: new.op_count() }
+}
+
+/// Returns a literal that differs, if two operations are that: its type, its bits before and now, and the value.
+fn other_literal(
+    before: &Known,
+    (old, _): (&Op, Value),
+    now: &Known,
+    (new, value): (&Op, Value),
+) -> Option<(Type, u64, u64, Value)> {
+    let bits = |known: &Known, op: &Op| match *op {
+        Op::Const(ty, bits) => Some((ty, bits)),
+        Op::Scalar(param) => Some((known.kernel.params[param.index()].ty(), (*known.scalars.get(param.index())?)?)),
+        _ => None,
+    };
+    let ((ty, was), (new_ty, is)) = (bits(before, old)?, bits(now, new)?);
+    (ty == new_ty && was != is).then_some((ty, was, is, value))
+}

@@ -1,0 +1,63 @@
+//! The items beside a function `f`: `f::stats()`, `f::compile(…)` and so on, for `#[jit]` and `#[freeze]` functions.
+//!
+//! They belong to a type `f`, which is in another namespace than the function. The type is imported by a glob, so that
+//! a module or type `f` of the user's takes precedence: then only these functions are missing. Items beside a method
+//! `m` are called `m_stats`, `m_compile` and so on, and are functions of the same type.
+//!
+//! Documentation is built without them, where a second item of the same name would make links ambiguous. They are
+//! `#[inline]`: a crate that does not call them contains no code for them.
+
+pub(crate) mod compile;
+mod enclosing;
+mod place;
+mod signature;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::ItemFn;
+
+pub(crate) use place::Place;
+
+/// Puts items beside a function, in the form that its place allows. `None` if it allows none.
+pub(crate) fn beside(place: Place, function: &ItemFn, items: &TokenStream) -> Option<TokenStream> {
+    let (vis, name) = (&function.vis, &function.sig.ident);
+    match place {
+        Place::Free => {
+            let module = format_ident!("jit_beside_{name}");
+            // Items of a private type's implementation may be as visible as the function, but not more than the type.
+            Some(quote_spanned! {name.span()=>
+                #[cfg(not(doc))]
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                mod #module {
+                    #[allow(non_camel_case_types, dead_code, missing_debug_implementations, unreachable_pub,
+                        missing_docs)]
+                    pub struct #name { _private: () }
+                }
+                #[cfg(not(doc))]
+                #[doc(hidden)]
+                #[allow(unused_imports, unreachable_pub)]
+                #vis use #module::*;
+                #[cfg(not(doc))]
+                #[allow(dead_code, unused, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+                impl #module::#name { #items }
+            })
+        }
+        Place::Inherent => Some(quote!(#items)),
+        Place::Member => None,
+    }
+}
+
+/// Returns the path of the type beside a function, which a user's module or type does not hide.
+pub(crate) fn type_beside(function: &Ident) -> TokenStream {
+    let module = format_ident!("jit_beside_{function}");
+    quote!(#module::#function)
+}
+
+/// Returns the name of an item beside a function.
+pub(crate) fn item_name(place: Place, function: &Ident, what: &str) -> Ident {
+    match place {
+        Place::Free => Ident::new(what, function.span()),
+        Place::Inherent | Place::Member => format_ident!("{function}_{what}"),
+    }
+}

@@ -1,0 +1,330 @@
+//! Kernels on disk: a process runs code that another one compiled, without LLVM.
+//!
+//! One file for each kernel, named by the hash of its key. It is written when the kernel was compiled, and read when a
+//! kernel is needed that is not in memory. Nothing here fails for the program: whatever is wrong with a folder or a
+//! file, the kernel is compiled, and the first failure is reported.
+//!
+//! | part | file |
+//! |---|---|
+//! | what code depends on | `key` |
+//! | the form of files, their checksum | `format` |
+//! | who may write the folder; reading and publishing | `folder` |
+//! | one compilation for several processes | `lease` |
+//! | the bounds | `evict` |
+//! | LLVM's version, without loading it | `library` |
+//! | operations of the file system, which tests make fail | `files` |
+//!
+//! Machine code from a file is executed. Before it is mapped, four things are checked, each of which is a boundary of
+//! trust: folder and file belong to the user and nobody else can write them, the checksum is keyed by the user's
+//! secret, the key is equal in full, and the key names only instructions that this processor has.
+
+mod evict;
+mod files;
+mod folder;
+mod format;
+mod key;
+mod lease;
+mod library;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{LazyLock, OnceLock};
+use std::time::Duration;
+
+use super::LevelStats;
+use crate::backend::{CodeOptions, Effort, Executable, MachineCode, Target};
+use crate::config::{self, CacheMode, Tier};
+use crate::ir::{Kernel, encode};
+use crate::log::{self, Level};
+use crate::stats;
+use evict::Bounds;
+use files::{Files, System};
+use folder::{Access, Folder, Refused};
+use format::Kind;
+use key::Key;
+use lease::{Lease, Locks, Turn};
+
+/// Kernels that take less time to compile are not stored: reading one takes nearly as long.
+const LEAST_COMPILE_TIME: Duration = Duration::from_micros(500);
+/// The length of the names of entries: digests in hexadecimal.
+const ENTRY_NAME: usize = 64;
+/// The time of the last use is written again after this time.
+const USE_INTERVAL: Duration = Duration::from_secs(600);
+
+/// The code of a kernel from a file.
+pub(super) struct Stored {
+    pub(super) code: MachineCode,
+    /// The effort with which it was compiled.
+    pub(super) effort: Effort,
+    pub(super) compile_time: Duration,
+    /// The number of operations that were compiled.
+    pub(super) compiled_ops: usize,
+}
+
+/// Where the cache is, and its bounds.
+struct Settings {
+    /// None if the user has no folder for caches.
+    own: Option<PathBuf>,
+    shared: Option<PathBuf>,
+    user: u32,
+    entries: u64,
+    bytes: u64,
+    verify: Option<u64>,
+    /// Whether kernels that were compiled with more effort than requested are used.
+    takes_better: bool,
+}
+
+pub(super) struct Disk<'f> {
+    /// The user's folder, and the shared one.
+    folders: [Option<Folder<'f>>; 2],
+    locks: Locks,
+    bounds: Bounds,
+    versions: OnceLock<Vec<String>>,
+    verify: Option<u64>,
+    takes_better: bool,
+    has_warned: AtomicBool,
+    pub(super) hits: AtomicU64,
+    pub(super) misses: AtomicU64,
+}
+
+/// The disk cache, if it is switched on.
+pub(super) fn get() -> Option<&'static Disk<'static>> {
+    static DISK: LazyLock<Option<Disk<'static>>> = LazyLock::new(|| {
+        let config = config::get();
+        (config.cache == CacheMode::Disk).then(|| Disk::open(&Settings::of(config), &System))
+    });
+    DISK.as_ref()
+}
+
+impl Settings {
+    fn of(config: &config::Config) -> Settings {
+        Settings {
+            own: config.cache_dir.clone().or_else(default_folder),
+            shared: config.cache_shared_dir.clone(),
+            // SAFETY: a call without preconditions.
+            user: unsafe { libc::geteuid() },
+            entries: config.cache_capacity as u64,
+            bytes: config.cache_max_bytes as u64,
+            verify: config.cache_verify.map(|number| number as u64),
+            takes_better: config.tier == Tier::Auto,
+        }
+    }
+}
+
+/// `jit` in the user's folder for caches ("XDG Base Directory Specification").
+fn default_folder() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+    Some(caches.join("jit"))
+}
+
+impl<'f> Disk<'f> {
+    fn open(settings: &Settings, files: &'f dyn Files) -> Disk<'f> {
+        let has_warned = AtomicBool::new(false);
+        let opened = |path: Option<&Path>, access| match path.map(|path| Folder::open(path, access, files)) {
+            Some(Ok(folder)) => Some(folder),
+            Some(Err(refused)) => {
+                warn(&has_warned, &refused);
+                None
+            }
+            None => None,
+        };
+        let own = opened(settings.own.as_deref(), Access::Own { user: settings.user });
+        if settings.own.is_none() {
+            let reason = "there is no folder for caches: neither HOME nor XDG_CACHE_HOME is set".to_owned();
+            warn(&has_warned, &Refused { reason, hint: "set JIT_CACHE_DIR, or JIT_CACHE=memory".to_owned() });
+        }
+        let locks = own.as_ref().map_or_else(Locks::none, |own| Locks::open(&own.path));
+        Disk {
+            folders: [own, opened(settings.shared.as_deref(), Access::Shared)],
+            locks,
+            bounds: Bounds::new(settings.entries, settings.bytes),
+            versions: OnceLock::new(),
+            verify: settings.verify,
+            takes_better: settings.takes_better,
+            has_warned,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    /// The code of a kernel. If another process is compiling it, this waits for a limited time; if there is none, the
+    /// caller should compile it, store it, and then drop the lease.
+    pub(super) fn find(&self, kernel: &Kernel, options: CodeOptions) -> Result<Stored, Option<Lease<'_>>> {
+        let Ok(keys) = self.keys(kernel, options) else { return Err(None) };
+        if let Some(found) = self.read_any(&keys) {
+            return Ok(self.count_hit(found));
+        }
+        let first = keys.first().filter(|_| self.folders[0].is_some());
+        let turn = first.map_or(Turn::Mine(None), |key| {
+            self.locks.wait(&key.1.digest, lease::expected_time(kernel.op_count()), || self.read_any(&keys))
+        });
+        match turn {
+            Turn::Found(found) => Ok(self.count_hit(found)),
+            Turn::Mine(lease) => {
+                self.misses.fetch_add(1, Ordering::Relaxed);
+                Err(lease)
+            }
+        }
+    }
+
+    fn count_hit(&self, found: Stored) -> Stored {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        stats::count_disk_hit();
+        found
+    }
+
+    /// The user's files, bounds and counters.
+    pub(super) fn stats(&self) -> LevelStats {
+        let own = self.folders[0].as_ref();
+        let files = own.and_then(|own| own.files.list(&own.path).ok()).unwrap_or_default();
+        let sizes = files.iter().filter_map(|path| {
+            let is_entry = path.file_name().is_some_and(|name| name.len() == ENTRY_NAME);
+            is_entry.then(|| own?.files.facts(path).ok()).flatten().map(|facts| facts.size)
+        });
+        let (entries, bytes) = sizes.fold((0, 0), |(entries, bytes), size| (entries + 1, bytes + size));
+        LevelStats {
+            entries,
+            bytes,
+            max_entries: self.bounds.entries as usize,
+            max_bytes: Some(self.bounds.bytes),
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            evictions: self.bounds.evictions.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether the code that was just found should be compared with new code.
+    pub(super) fn is_verify_due(&self) -> bool {
+        let hits = self.hits.load(Ordering::Relaxed);
+        self.verify.is_some_and(|each| hits.is_multiple_of(each))
+    }
+
+    /// The keys of code that fits, the best first.
+    fn keys(&self, kernel: &Kernel, options: CodeOptions) -> Result<Vec<(Effort, Key)>, crate::Error> {
+        let (target, bytes) = (Target::host()?, encode::to_bytes(kernel));
+        let better = (self.takes_better && options.effort == Effort::Quick).then_some(Effort::Thorough);
+        let efforts = better.into_iter().chain([options.effort]);
+        let versions = self.versions.get_or_init(|| library::versions(&self.folders));
+        let of = |effort, version: &String| {
+            (effort, Key::of_code(&bytes, CodeOptions { effort, ..options }, target, version))
+        };
+        Ok(efforts.flat_map(|effort| versions.iter().map(move |version| of(effort, version))).collect())
+    }
+
+    fn read_any(&self, keys: &[(Effort, Key)]) -> Option<Stored> {
+        let folders = self.folders.iter().flatten();
+        keys.iter().find_map(|(effort, key)| folders.clone().find_map(|folder| self.read(folder, key, *effort)))
+    }
+
+    fn read(&self, folder: &Folder<'_>, key: &Key, effort: Effort) -> Option<Stored> {
+        let name = key.name();
+        let found = folder.find(&name, Kind::Kernel, &key.bytes).and_then(|(contents, cost_ns)| {
+            let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its contents are not those of a kernel");
+            let (ops, object) = contents.split_at_checked(4).ok_or_else(damaged)?;
+            let compiled_ops = ops.try_into().map(u32::from_le_bytes).map_err(|_| damaged())? as usize;
+            // SAFETY: the checks before this line: only this user (or the owner of a folder that he trusts) could write
+            // the file, its checksum says that all of it was written by this library, and its key is that of this
+            // kernel, with only instructions that this processor has.
+            let code = unsafe { MachineCode::load(object) }.map_err(io::Error::other)?;
+            Ok(Stored { code, effort, compile_time: Duration::from_nanos(cost_ns), compiled_ops })
+        });
+        match found {
+            Ok(found) => {
+                self.touch(folder, &name);
+                Some(found)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let path = folder.path.join(&name);
+                log::emit(Level::Info, || format!("the file {} is not used: {error}", path.display()));
+                if error.kind() == io::ErrorKind::InvalidData && self.is_own(folder) {
+                    let _ = folder.files.remove(&path);
+                }
+                None
+            }
+        }
+    }
+
+    fn is_own(&self, folder: &Folder<'_>) -> bool {
+        self.folders[0].as_ref().is_some_and(|own| std::ptr::eq(own, folder))
+    }
+
+    /// Notes that a file was used, if the last note is old.
+    fn touch(&self, folder: &Folder<'_>, name: &str) {
+        let (path, now) = (folder.path.join(name), folder.files.now());
+        let is_recent = |modified| now.duration_since(modified).is_ok_and(|age| age < USE_INTERVAL);
+        if self.is_own(folder) && !folder.files.facts(&path).is_ok_and(|facts| is_recent(facts.modified)) {
+            let _ = folder.files.touch(&path, now);
+        }
+    }
+
+    /// Stores the code of a kernel; code of more effort replaces that of less.
+    pub(super) fn store(
+        &self,
+        kernel: &Kernel,
+        options: CodeOptions,
+        code: &dyn Executable,
+        time: Duration,
+        compiled_ops: usize,
+    ) {
+        let (Some(own), Some(object)) = (&self.folders[0], code.object()) else { return };
+        let is_new = options.effort == Effort::Quick;
+        if time < LEAST_COMPILE_TIME && is_new {
+            return;
+        }
+        let Ok(keys) = self.keys(kernel, options) else { return };
+        let Some((_, key)) = keys.iter().find(|(effort, _)| *effort == options.effort) else { return };
+        let contents = [&(compiled_ops as u32).to_le_bytes(), object].concat();
+        let name = key.name();
+        match own.publish(&name, Kind::Kernel, &key.bytes, &contents, time.as_nanos() as u64) {
+            Ok(bytes) => self.bounds.keep(own, &name, bytes),
+            Err(error) => self.warn_of(own, &error),
+        }
+        if self.takes_better && !is_new {
+            let worse = self.keys(kernel, CodeOptions { effort: Effort::Quick, ..options }).unwrap_or_default();
+            let worse = worse.iter().filter(|(effort, _)| *effort == Effort::Quick);
+            worse.for_each(|(_, key)| _ = own.files.remove(&own.path.join(key.name())));
+        }
+    }
+
+    /// Which literals of a kernel are parameters, if that is known; the kernel is given without their values.
+    pub(super) fn literals(&self, skeleton: &Kernel, options: CodeOptions) -> Option<Box<[bool]>> {
+        let key = Key::of_literals(&encode::to_bytes(skeleton), options);
+        let (name, folders) = (key.name(), self.folders.iter().flatten());
+        let read = |folder: &Folder<'_>| folder.find(&name, Kind::Literals, &key.bytes).ok();
+        let (contents, _) = folders.map(read).find(Option::is_some)??;
+        Some(contents.into_iter().map(|byte| byte != 0).collect())
+    }
+
+    /// Remembers which literals of a kernel are parameters.
+    pub(super) fn remember_literals(&self, skeleton: &Kernel, options: CodeOptions, varies: &[bool]) {
+        let Some(own) = &self.folders[0] else { return };
+        let key = Key::of_literals(&encode::to_bytes(skeleton), options);
+        let contents: Vec<u8> = varies.iter().map(|varies| u8::from(*varies)).collect();
+        let cost_ns = lease::expected_time(skeleton.op_count()).as_nanos() as u64;
+        let name = key.name();
+        match own.publish(&name, Kind::Literals, &key.bytes, &contents, cost_ns) {
+            Ok(bytes) => self.bounds.keep(own, &name, bytes),
+            Err(error) => self.warn_of(own, &error),
+        }
+    }
+
+    fn warn_of(&self, folder: &Folder<'_>, error: &io::Error) {
+        let reason = format!("the folder {} cannot be written: {error}", folder.path.display());
+        warn(
+            &self.has_warned,
+            &Refused { reason, hint: "set JIT_CACHE_DIR to another one, or JIT_CACHE=memory".into() },
+        );
+    }
+}
+
+/// Reports the first failure as a warning.
+fn warn(has_warned: &AtomicBool, refused: &Refused) {
+    let level = if has_warned.swap(true, Ordering::Relaxed) { Level::Debug } else { Level::Warn };
+    let Refused { reason, hint } = refused;
+    log::emit(level, || format!("kernels are not cached on disk: {reason}\n  help: {hint}"));
+}

@@ -1,0 +1,104 @@
+//! Derivatives of functions, to higher orders.
+
+use jit::ad;
+use jit::prelude::*;
+
+use crate::{assert_close, on_each_device};
+
+fn item(x: &Float64) -> f64 {
+    x.item().unwrap()
+}
+
+#[test]
+fn derivatives_nest_to_any_order() {
+    on_each_device(|| {
+        let x = Float64::from(1.3);
+        let f = |x: &Float64| x.sin() * x;
+        let first = ad::grad(f);
+        let second = ad::grad(|x: &Float64| first(x).unwrap());
+        let third = ad::grad(|x: &Float64| second(x).unwrap());
+        let (s, c) = (1.3_f64.sin(), 1.3_f64.cos());
+        assert_close(
+            &[item(&first(&x).unwrap()), item(&second(&x).unwrap()), item(&third(&x).unwrap())],
+            &[s + 1.3 * c, 2.0 * c - 1.3 * s, -3.0 * s - 1.3 * c],
+            1e-12,
+        );
+        assert!(!third(&x).unwrap().grad_enabled() && !first(&x).unwrap().grad_enabled());
+        // Forward over forward, and reverse over forward.
+        let one = || Float64::from(1.0);
+        let slope = |x: &Float64| ad::jvp(f, x, &one()).unwrap().1;
+        let twice = ad::jvp(slope, &x, &one()).unwrap().1;
+        let mixed = ad::grad(slope)(&x).unwrap();
+        assert_close(&[item(&twice), item(&mixed)], &[2.0 * c - 1.3 * s; 2], 1e-12);
+    });
+}
+
+/// The classical examples: an inner derivative is not one by the outer variable.
+#[test]
+fn inner_and_outer_variables_are_not_confused() {
+    on_each_device(|| {
+        let x = Float64::from(1.0);
+        // d/dx (x · d/dy (x + y)) = 1
+        let f = ad::grad(|x: &Float64| x * ad::grad(|y: &Float64| x + y)(x).unwrap());
+        assert_eq!(item(&f(&x).unwrap()), 1.0);
+        // d/dx (x · d/dy (x · y)) = 2 x
+        let f = ad::grad(|x: &Float64| x * ad::grad(|y: &Float64| x * y)(&Float64::from(2.0)).unwrap());
+        assert_eq!(item(&f(&Float64::from(3.0)).unwrap()), 6.0);
+        let one = || Float64::from(1.0);
+        let inner = |x: &Float64| ad::jvp(|y: &Float64| x * y, &Float64::from(2.0), &one()).unwrap().1;
+        let (_, outer) = ad::jvp(|x: &Float64| x * inner(x), &Float64::from(3.0), &one()).unwrap();
+        assert_eq!(item(&outer), 6.0);
+        // Through a variable of the surrounding program.
+        let mut a = Float64::from(2.0);
+        a.enable_grad();
+        let slope = ad::grad(|x: &Float64| x * x * &a)(&Float64::from(3.0)).unwrap();
+        assert_eq!(item(&slope), 12.0);
+        slope.backward().unwrap();
+        assert_eq!(item(&a.grad()), 6.0);
+    });
+}
+
+#[test]
+fn products_with_the_hessian_are_exact_where_gradients_vanish() {
+    on_each_device(|| {
+        // The gradient is zero at 0, the curvature is not.
+        let f = |x: &Float64| (x * x * (x + 1.0)).sum();
+        let x = Float64::from([0.0, 1.0]);
+        let product = ad::hvp(f, &x, &Float64::from([1.0, 1.0])).unwrap();
+        assert_close(&product.to_vec().unwrap(), &[2.0, 8.0], 1e-12);
+        let first = ad::grad(f);
+        let second = ad::grad(|x: &Float64| first(x).unwrap().sum());
+        assert_close(&second(&x).unwrap().to_vec().unwrap(), &[2.0, 8.0], 1e-12);
+    });
+}
+
+#[derive(Clone, Traverse)]
+struct Model {
+    weight: Float64,
+    steps: UInt,
+    bias: [Float64; 2],
+}
+
+#[test]
+fn trees_are_arguments_and_results() {
+    on_each_device(|| {
+        let model = Model {
+            weight: Float64::from([1.0, 2.0]),
+            steps: UInt::from([3, 4]),
+            bias: [Float64::from(0.5), Float64::from(0.25)],
+        };
+        let loss = |m: &Model| (&m.weight * m.steps.cast::<f64>() * &m.bias[0] + &m.bias[1]).sum();
+        let (value, gradient) = ad::value_and_grad(loss)(&model).unwrap();
+        assert_eq!(item(&value), 6.0);
+        assert_eq!(gradient.weight.to_vec().unwrap(), [1.5, 2.0]);
+        assert_eq!(gradient.steps.to_vec().unwrap(), [0, 0]);
+        assert_eq!((item(&gradient.bias[0]), item(&gradient.bias[1])), (11.0, 2.0));
+        let (y, back) = ad::vjp(|m: &Model| (m.weight.sin(), &m.bias[0] * 2.0), &model).unwrap();
+        assert_eq!((y.0.len(), y.1.len()), (2, 1));
+        let gradient = back(&(Float64::from([0.0, 1.0]), Float64::from(3.0))).unwrap();
+        assert_close(&gradient.weight.to_vec().unwrap(), &[0.0, 2.0_f64.cos()], 1e-12);
+        assert_eq!(item(&gradient.bias[0]), 6.0);
+        let Err(error) = back(&(Float64::zeros(3), Float64::from(3.0))) else { panic!("it has another width") };
+        assert!(error.to_string().contains("the gradient is [3 × f64, 1 × f64], and belongs to [2 × f64, 1 × f64]"));
+    });
+}

@@ -1,0 +1,26 @@
+//! `f::compile(…)`: functions that are compiled before they are called.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
+
+mod arguments;
+mod basics;
+mod places;
+mod reports;
+
+use std::sync::{Mutex, PoisonError};
+
+use jit::{Device, Result};
+
+/// Counters are those of the process, so tests run one at a time.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a test on every device.
+fn on_each_device(run: impl Fn() -> Result<()>) {
+    let _alone = alone();
+    for device in [Device::Cpu, Device::Interpreter] {
+        jit::with_device(device, || run().unwrap_or_else(|error| panic!("on {device}: {error}")));
+    }
+}

@@ -1,0 +1,58 @@
+//! `f::stats()` and `f::explain()` of `#[jit]` functions.
+
+use jit::freeze::{Cause, CodeChange};
+use jit::prelude::*;
+
+use crate::on_each_device;
+
+#[jit]
+fn scaled(x: &Float, by: f32) -> Float {
+    x * by
+}
+
+#[jit]
+fn shifted<T>(x: &Array<T>, by: &Array<T>) -> Array<T>
+where
+    T: jit::Number,
+    for<'a> &'a Array<T>: std::ops::Add<&'a Array<T>, Output = Array<T>>,
+{
+    x + by
+}
+
+#[test]
+fn each_compilation_has_its_cause() {
+    on_each_device(|| {
+        jit::cache::clear();
+        scaled::clear();
+        let x = Float::from([1.0, 2.0]);
+        for by in [2.0, 3.0, 3.0, 2.0] {
+            jit::eval(&scaled(&x, by))?;
+        }
+        let stats = scaled::stats();
+        assert_eq!((stats.traces, stats.compiles, stats.cache_hits), (4, 2, 2));
+        let causes = scaled::explain();
+        assert_eq!(causes.len(), 2);
+        assert_eq!(causes[0].cause, Cause::Code(CodeChange::First));
+        let Cause::Code(CodeChange::Literal { place: Some(place), before, now }) = &causes[1].cause else {
+            panic!("{causes:?}");
+        };
+        assert_eq!((&**before, &**now, place.line()), ("2.0", "3.0", 10));
+        assert!(causes.to_string().contains("reports.rs:10 was 2.0 and is 3.0"), "{causes}");
+        scaled::clear();
+        assert_eq!(scaled::stats(), Default::default());
+        Ok(())
+    });
+}
+
+#[test]
+fn another_element_type_is_a_cause() {
+    on_each_device(|| {
+        jit::cache::clear();
+        shifted::clear();
+        jit::eval(&shifted(&Float::from([1.0, 2.0]), &Float::from([1.0, 2.0])))?;
+        jit::eval(&shifted(&Int::from([1, 2]), &Int::from([1, 2])))?;
+        let text = shifted::explain().to_string();
+        assert!(text.contains("an array had elements of f32, and has i32"), "{text}");
+        Ok(())
+    });
+}

@@ -1,0 +1,26 @@
+// wanted: a function that returns a reference cannot be compiled to an executor
+use jit::prelude::*;
+use std::rc::Rc;
+
+#[jit]
+fn first<'a>(x: &'a Float, _y: &Float) -> &'a Float {
+    x
+}
+
+#[jit]
+fn observed(x: &Float, seen: &mut dyn FnMut()) -> Float {
+    seen();
+    x + 1.0
+}
+
+#[jit]
+fn shared(x: Rc<Float>) -> Float {
+    &*x + 1.0
+}
+
+fn main() {
+    let x = Float::placeholder(4);
+    let _ = first::compile(&x, &x);
+    let _ = observed::compile(&x, &mut || {});
+    let _ = shared::compile(Rc::new(x));
+}

@@ -3,20 +3,27 @@
 use std::sync::Arc;
 
 use jit_runtime::Error;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::loops::{self, Written};
+use super::memory;
 use super::node::Operation;
 use super::reverse::mismatch;
 use super::vertex::{Key, Source, Value, Vertex, key_of, key_of_call};
 use crate::graph::Var;
+use crate::graph::op::Op;
 use crate::graph::tape::{Call, Flow};
-use crate::trace::record;
+use crate::trace::{local, record};
 
 /// Tangents on their way.
 #[derive(Default)]
 pub(super) struct Tangents {
     values: FxHashMap<Key, Var>,
     results: FxHashMap<Key, Flow>,
+    /// Those of arrays that loops write to, by the loop and the position of the state.
+    written: FxHashMap<(Key, usize), Written>,
+    /// In the body of a loop, the values at which tangents enter the body.
+    pub(super) ends: FxHashSet<Key>,
 }
 
 impl Tangents {
@@ -25,10 +32,43 @@ impl Tangents {
         self.values.insert(key_of(var), tangent);
     }
 
+    /// Returns tangents that flow in the body of a loop: those of the values from outside that it reads, to begin with.
+    pub(super) fn inside(&self, outside: &[Var]) -> Tangents {
+        let known = outside.iter().filter_map(|var| Some((key_of(var), self.values.get(&key_of(var))?.clone())));
+        Tangents { values: known.collect(), ..Tangents::default() }
+    }
+
+    /// Returns whether a value has a tangent.
+    pub(super) fn has(&self, var: &Var) -> bool {
+        self.values.contains_key(&key_of(var))
+    }
+
     /// Returns the tangent of a value, in its width.
     #[track_caller]
     pub(super) fn of(&self, var: &Var) -> Option<Var> {
-        self.values.get(&key_of(var)).map(|tangent| record::broadcast(tangent, var.width()))
+        let tangent = self.values.get(&key_of(var))?;
+        Some(if tangent.width() == 1 && !local::is_local(var) {
+            record::broadcast(tangent, var.width())
+        } else {
+            tangent.clone()
+        })
+    }
+
+    /// Sets the tangent of a loop's state after the loop.
+    pub(super) fn set_state(&mut self, control: &Var, position: usize, count: usize, tangent: Var) {
+        let results = self.results.entry(key_of(control)).or_default();
+        results.resize(count, None);
+        results[position] = Some(tangent);
+    }
+
+    /// Sets the tangent of an array that a loop writes to.
+    pub(super) fn set_written(&mut self, control: &Var, position: usize, written: Written) {
+        self.written.insert((key_of(control), position), written);
+    }
+
+    /// Takes the tangent of an array that a loop writes to.
+    pub(super) fn take_written(&mut self, control: &Var, position: usize) -> Option<Written> {
+        self.written.remove(&(key_of(control), position))
     }
 
     /// Lets the tangents flow through sorted vertices.
@@ -38,6 +78,7 @@ impl Tangents {
             match vertex {
                 Vertex::Value(value) => self.reach_value(value)?,
                 Vertex::Call(call) => self.through_call(call)?,
+                Vertex::Loop(control) => loops::forward(self, control)?,
             }
         }
         Ok(())
@@ -45,15 +86,15 @@ impl Tangents {
 
     #[track_caller]
     fn reach_value(&mut self, Value { var, source }: &Value) -> Result<(), Error> {
-        if self.values.contains_key(&key_of(var)) {
+        if self.values.contains_key(&key_of(var)) || self.ends.contains(&key_of(var)) {
             return Ok(());
         }
         let tangent = match source {
             Source::Variable => None,
-            Source::Argument(of, _) => self.values.get(&key_of(of)).cloned(),
-            Source::Operands(node) => {
-                let tangent_of = |input: &Var| self.values.get(&key_of(input)).cloned();
-                (Operation { node, value: var }).forward(&tangent_of)?
+            Source::Argument(of, _) | Source::Same(of) => self.values.get(&key_of(of)).cloned(),
+            Source::Operands(node) => self.through_operation(node, var)?,
+            Source::State(control, position) => {
+                self.results.get(&key_of(control)).and_then(|results| results.get(*position)?.clone())
             }
             Source::Result(call, position) => {
                 self.results.get(&key_of_call(call)).and_then(|results| results.get(*position)?.clone())
@@ -63,6 +104,18 @@ impl Tangents {
             self.values.insert(key_of(var), tangent);
         }
         Ok(())
+    }
+
+    #[track_caller]
+    fn through_operation(&self, node: &Var, value: &Var) -> Result<Option<Var>, Error> {
+        let tangent_of = |input: &Var| self.values.get(&key_of(input)).cloned();
+        let memory = if local::is_local(value) { Some(value.clone()) } else { node.operand(local::VERSION) };
+        match memory.filter(|_| local::is_local(value) || node.op() == Op::LocalRead) {
+            Some(memory) => {
+                memory::forward(node, local::len_of(&memory).ok_or_else(|| memory::unsupported(value))?, &tangent_of)
+            }
+            None => (Operation { node, value, is_per_lane: false }).forward(&tangent_of),
+        }
     }
 
     #[track_caller]

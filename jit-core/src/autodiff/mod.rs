@@ -13,6 +13,7 @@
 //! | the graph as gradients see it | `vertex` |
 //! | reverse and forward mode | `reverse`, `forward` |
 //! | how gradients pass an operation, by its lanes | `node`, `weight`, `special` |
+//! | recorded loops, per-lane local memory | `loops`, `memory` |
 //! | gradients that nobody can ask for any more | `collect` |
 //!
 //! Operations that are lowered to others have their derivatives where they are (`array/derivatives.rs`). What nodes
@@ -24,6 +25,8 @@ mod custom;
 mod form;
 mod forward;
 mod functional;
+mod loops;
+mod memory;
 mod node;
 mod passed;
 mod reverse;

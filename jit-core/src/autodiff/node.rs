@@ -19,6 +19,8 @@ pub(super) struct Operation<'a> {
     pub(super) node: &'a Var,
     /// The value.
     pub(super) value: &'a Var,
+    /// Whether lanes have gradients of their own for values that they share, as in the body of a loop.
+    pub(super) is_per_lane: bool,
 }
 
 impl Operation<'_> {
@@ -31,7 +33,8 @@ impl Operation<'_> {
             Op::ScatterResult => self.back_through_scatter(gradient),
             Op::Reduce(op) => Ok(self.back_through_reduction(op, &inputs, gradient)),
             _ => Ok(self.each_weight(&inputs, |input, weight| {
-                fitted(&weighted(gradient, weight, input.ty()), self.value, input)
+                let flow = weighted(gradient, weight, input.ty());
+                if self.is_per_lane { flow } else { fitted(&flow, self.value, input) }
             })),
         }
     }

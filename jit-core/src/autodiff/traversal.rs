@@ -127,7 +127,7 @@ fn release(vertices: &[Vertex]) {
     }
     for vertex in vertices {
         let Vertex::Value(Value { var, source }) = vertex else { continue };
-        if matches!(source, Source::Operands(_) | Source::Result(..)) {
+        if matches!(source, Source::Operands(_) | Source::Result(..) | Source::State(..) | Source::Same(_)) {
             store(var, None);
             tape::release(var);
             var.remove_flag(flag::GRAD);

@@ -12,6 +12,7 @@ use super::{collect, passed};
 use crate::array::{Array, Element};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
+use crate::graph::payload::RegionId;
 use crate::graph::tape::{self, Tape};
 use crate::misuse::{self, Misuse};
 use crate::trace::{record, reduce};
@@ -42,7 +43,9 @@ impl<T: Element> Array<T> {
     /// ```
     #[track_caller]
     pub fn enable_grad(&mut self) {
-        if !T::TYPE.is_float() || carries(self.var()) || gradients::is_suspended() {
+        // In a traced loop, any number may carry gradients until the loop is complete.
+        let is_variable = carries(self.var()) && self.var().region() == RegionId::NONE;
+        if !T::TYPE.is_float() || is_variable || gradients::is_suspended() {
             return;
         }
         collect::collect();

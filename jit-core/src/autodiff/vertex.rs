@@ -7,17 +7,21 @@ use jit_runtime::{Error, ErrorKind};
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
+use super::loops;
 use crate::graph::Var;
 use crate::graph::node::flag;
 use crate::graph::op::Op;
 use crate::graph::payload::Payload;
 use crate::graph::tape::{self, Call, Tape};
+use crate::trace::local;
 
-/// A value, or an operation with a derivative of its own.
+/// A value, an operation with a derivative of its own, or a recorded loop.
 #[derive(Clone)]
 pub(super) enum Vertex {
     Value(Value),
     Call(Arc<Call>),
+    /// The node of the loop.
+    Loop(Var),
 }
 
 /// A value with what its gradient flows through.
@@ -34,10 +38,14 @@ pub(super) enum Source {
     Variable,
     /// The value of another one: an argument of a function that is differentiated, with the number of its call.
     Argument(Var, u64),
+    /// The value of another one.
+    Same(Var),
     /// The operands of this node.
     Operands(Var),
     /// A result of an operation with a derivative of its own.
     Result(Arc<Call>, usize),
+    /// The state of a recorded loop, by the loop's node and the position of the state.
+    State(Var, usize),
 }
 
 /// Identifies a vertex.
@@ -56,14 +64,27 @@ pub(super) fn carries(var: &Var) -> bool {
     var.flags() & flag::GRAD != 0
 }
 
+impl Source {
+    fn of_operands(node: Var) -> Source {
+        match node.original() {
+            // The region that it was recorded in was aborted.
+            Some(original) => Source::Same(original),
+            None => match (node.op(), node.operand(0)) {
+                (Op::LoopResult, Some(control)) => Source::State(control, node.position()),
+                _ => Source::Operands(node),
+            },
+        }
+    }
+}
+
 impl Vertex {
     pub(super) fn of(var: &Var) -> Vertex {
         let source = match tape::of(var) {
             Some(Tape::Variable) => Source::Variable,
             Some(Tape::Argument(call)) => var.operand(0).map_or(Source::Variable, |of| Source::Argument(of, call)),
             Some(Tape::Result { call, position }) => Source::Result(call, position),
-            Some(Tape::Evaluated(operands)) => Source::Operands(operands),
-            None => Source::Operands(var.clone()),
+            Some(Tape::Evaluated(operands)) => Source::of_operands(operands),
+            None => Source::of_operands(var.clone()),
         };
         Vertex::Value(Value { var: var.clone(), source })
     }
@@ -72,16 +93,23 @@ impl Vertex {
         match self {
             Vertex::Value(value) => key_of(&value.var),
             Vertex::Call(call) => key_of_call(call),
+            Vertex::Loop(control) => key_of(control),
         }
     }
 
     /// Returns the vertices that gradients flow to.
-    fn behind(&self) -> Result<SmallVec<[Vertex; 3]>, Error> {
+    pub(super) fn behind(&self) -> Result<SmallVec<[Vertex; 3]>, Error> {
         let values = |vars: &mut dyn Iterator<Item = Var>| vars.filter(carries).map(|var| Vertex::of(&var)).collect();
         Ok(match self {
             Vertex::Call(call) => values(&mut call.inputs.iter().cloned()),
             Vertex::Value(Value { source: Source::Variable, .. }) => SmallVec::new(),
-            Vertex::Value(Value { source: Source::Argument(var, _), .. }) => values(&mut [var.clone()].into_iter()),
+            Vertex::Loop(control) => values(&mut loops::inputs(control)?.into_iter()),
+            Vertex::Value(Value { source: Source::Argument(var, _) | Source::Same(var), .. }) => {
+                values(&mut [var.clone()].into_iter())
+            }
+            Vertex::Value(Value { source: Source::State(control, _), .. }) => {
+                smallvec![Vertex::Loop(control.clone())]
+            }
             Vertex::Value(Value { source: Source::Result(call, _), .. }) => smallvec![Vertex::Call(Arc::clone(call))],
             Vertex::Value(Value { source: Source::Operands(node), var }) => {
                 values(&mut inputs(node, var)?.into_iter().flatten())
@@ -103,6 +131,10 @@ pub(super) fn inputs(node: &Var, value: &Var) -> Result<Inputs, Error> {
             slots(&[0])
         }
         Op::Binary(_) => slots(&[0, 1]),
+        Op::Local => slots(&[0]),
+        // The index comes first.
+        Op::LocalRead => smallvec![None, node.operand(local::VERSION)],
+        Op::LocalWrite => smallvec![node.operand(local::VALUE), None, node.operand(local::PREVIOUS)],
         Op::Fma => slots(&[0, 1, 2]),
         // The first operand is the mask.
         Op::Select => smallvec![None, node.operand(1), node.operand(2)],
@@ -127,13 +159,8 @@ pub(super) fn inputs(node: &Var, value: &Var) -> Result<Inputs, Error> {
 #[cold]
 fn unsupported(node: &Var, value: &Var) -> Error {
     let (what, hint) = match node.op() {
-        Op::LoopResult | Op::Param => {
-            ("a traced loop", "`#[evaluated]` loops and loops of the host have derivatives; or use `detach()`ed values")
-        }
+        Op::Param => ("the state of a traced loop to values before it", "differentiate after the loop"),
         Op::ScatterResult => ("previous elements of a scatter", "use `scatter` or `scatter_add`, and gather before"),
-        Op::Local | Op::LocalRead | Op::LocalWrite => {
-            ("per-lane local memory", "keep the values in variables, or compute on `detach()`ed ones")
-        }
         _ => ("a library call without a derivative", "compute on `detach()`ed values"),
     };
     let site = value.site();
@@ -143,16 +170,27 @@ fn unsupported(node: &Var, value: &Var) -> Error {
 /// Returns the vertices behind some values through which gradients flow, each after those behind it. Nothing behind the
 /// arguments of a function is among them.
 pub(super) fn order(of: &[Var], arguments: &[Var]) -> Result<Vec<Vertex>, Error> {
-    let is_argument = |vertex: &Vertex| match vertex {
-        Vertex::Value(value) => arguments.iter().any(|argument| argument.is_same(&value.var)),
-        Vertex::Call(_) => false,
+    order_to(of, &|var| arguments.iter().any(|argument| argument.is_same(var)))
+}
+
+/// Like [`order`], for the values of which a function says that they are arguments.
+pub(super) fn order_to(of: &[Var], is_argument: &dyn Fn(&Var) -> bool) -> Result<Vec<Vertex>, Error> {
+    order_from(of.iter().filter(|var| carries(var)).map(Vertex::of), is_argument)
+}
+
+/// Like [`order_to`], for vertices.
+pub(super) fn order_from(
+    roots: impl IntoIterator<Item = Vertex>,
+    is_argument: &dyn Fn(&Var) -> bool,
+) -> Result<Vec<Vertex>, Error> {
+    let behind_of = |vertex: &Vertex| match vertex {
+        Vertex::Value(value) if is_argument(&value.var) => Ok(SmallVec::new()),
+        _ => vertex.behind(),
     };
-    let behind_of = |vertex: &Vertex| if is_argument(vertex) { Ok(SmallVec::new()) } else { vertex.behind() };
     let mut sorted = Vec::new();
     let mut seen = FxHashSet::default();
     let mut stack: Vec<(Vertex, SmallVec<[Vertex; 3]>)> = Vec::new();
-    for var in of.iter().filter(|var| carries(var)) {
-        let root = Vertex::of(var);
+    for root in roots {
         if seen.insert(root.key()) {
             let behind = behind_of(&root)?;
             stack.push((root, behind));

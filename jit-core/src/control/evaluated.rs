@@ -200,12 +200,12 @@ impl Evaluated {
             next.is_same(&before) || (!*has_changed && loops::is_same_value(&next, &self.inits[position]));
         if is_unchanged {
             let init = if *has_changed { before } else { self.inits[position].clone() };
-            return State { param: nothing(), init, next: None, is_memory: false };
+            return State { param: nothing(), init, next: None, is_memory: false, carries: false };
         }
         *has_changed = true;
         self.inits[position] = nothing();
         let is_memory = !local::is_local(&next) && scatter::continues_within(writes, &next, &before);
-        State { param: nothing(), init: before, next: Some(next), is_memory }
+        State { param: nothing(), init: before, next: Some(next), is_memory, carries: false }
     }
 
     /// Returns the state after an iteration: inactive lanes retain theirs.

@@ -5,6 +5,7 @@
 //! what is recorded while gradients are suspended on the thread.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jit_runtime::ir::{Type, UnaryOp};
 
@@ -13,6 +14,21 @@ use super::op::Op;
 
 thread_local! {
     static SUSPENDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the program has made a variable.
+static HAS_VARIABLES: AtomicBool = AtomicBool::new(false);
+
+/// Registers that the program has variables.
+pub(super) fn note_variable() {
+    HAS_VARIABLES.store(true, Ordering::Relaxed);
+}
+
+/// Returns the flags of the parameter of a loop's state: until the loop is complete, any number may depend on a
+/// variable.
+pub(crate) fn flags_of_param(ty: Type) -> u16 {
+    let may_carry = HAS_VARIABLES.load(Ordering::Relaxed) && ty.is_float() && !is_suspended();
+    if may_carry { flag::GRAD } else { 0 }
 }
 
 /// Returns whether values that this thread records now carry no gradients.

@@ -61,6 +61,9 @@ pub(crate) mod flag {
     pub(crate) const INHERITED: u16 = CONTROL | EFFECT | GRAD;
 }
 
+/// The slot in which a parameter that is per-lane local memory stores the number of elements.
+const LOCAL_LEN: usize = 1;
+
 /// The fields that are fixed while a node lives, except for the size, which ends with its recording.
 struct Head {
     op: Op,
@@ -460,7 +463,7 @@ impl Var {
     /// cover.
     pub(crate) fn set_region(&self, region: RegionId) {
         self.node().head().region.store(region.get(), Ordering::Relaxed);
-        self.add_flag(flag::INHERITED);
+        self.add_flag(flag::CONTROL | flag::EFFECT);
     }
 
     /// For a node whose region was aborted, returns the node that replaces it.
@@ -476,6 +479,18 @@ impl Var {
         if edge.compare_exchange(ptr::null_mut(), original.0.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
             drop(ManuallyDrop::into_inner(original));
         }
+    }
+
+    /// Sets the number of elements of a parameter that is per-lane local memory.
+    pub(crate) fn set_local_len(&self, len: u32) {
+        debug_assert_eq!(self.op(), Op::Param);
+        self.node().operands[LOCAL_LEN].store(ptr::without_provenance_mut(len as usize), Ordering::Relaxed);
+    }
+
+    /// Returns the number of elements of a parameter that is per-lane local memory.
+    pub(crate) fn local_len(&self) -> Option<u32> {
+        let is_param = self.op() == Op::Param && self.flags() & flag::LOCAL != 0;
+        is_param.then(|| self.node().operands[LOCAL_LEN].load(Ordering::Relaxed).addr() as u32)
     }
 
     /// Returns the total weight of the node and its transitive inputs, shared parts counted once per use.

@@ -32,8 +32,16 @@ impl Payload {
     /// Passes every node that the payload holds to a function.
     pub(crate) fn take_apart(self, mut give: impl FnMut(Var)) {
         match self {
-            Payload::Loop(LoopPayload { condition, states, .. }) => {
+            Payload::Loop(LoopPayload { condition, states, omitted, .. }) => {
                 give(condition);
+                for (_, write) in omitted {
+                    match write {
+                        Write::Scatter { index, value, mask, .. } => {
+                            [index, value].into_iter().chain(mask).for_each(&mut give);
+                        }
+                        Write::Loop { control, .. } => give(control),
+                    }
+                }
                 for State { param, init, next, .. } in states {
                     [param, init].into_iter().chain(next).for_each(&mut give);
                 }
@@ -68,7 +76,11 @@ impl Payload {
     pub(crate) fn flags(&self) -> u16 {
         let mut flags = if matches!(self, Payload::Scatter(_)) { flag::EFFECT } else { 0 };
         self.inputs().for_each(|(_, var)| flags |= var.flags() & (flag::EFFECT | flag::GRAD));
-        flags
+        match self {
+            // Its parameters carry gradients wherever they could.
+            Payload::Loop(payload) if !payload.states.iter().any(|state| state.carries) => flags & !flag::GRAD,
+            _ => flags,
+        }
     }
 
     /// Returns the payload as a node's word.
@@ -115,11 +127,15 @@ pub(crate) struct State {
     pub(crate) next: Option<Var>,
     /// Whether it is an array in memory that all lanes share, and that the body writes by scatters.
     pub(crate) is_memory: bool,
+    /// Whether gradients flow through it to a variable.
+    pub(crate) carries: bool,
 }
 
 /// The parts of a recorded loop.
 pub(crate) struct LoopPayload {
     pub(crate) id: RegionId,
+    /// The loop of which this one is a copy, otherwise the loop itself.
+    pub(crate) origin: RegionId,
     pub(crate) condition: Var,
     pub(crate) states: Vec<State>,
     /// Whether values of width 1 in it are the same in all lanes.
@@ -130,6 +146,21 @@ pub(crate) struct LoopPayload {
     pub(crate) is_in_condition: bool,
     /// The maximum number of iterations of a lane, if bounded.
     pub(crate) bound: Option<Bound>,
+    /// For a copy without effects, the writes that it leaves out, the last first: each with the position of the state.
+    pub(crate) omitted: Vec<(usize, Write)>,
+}
+
+/// A write to an array in memory, in the body of a loop.
+#[derive(Clone)]
+pub(crate) enum Write {
+    Scatter {
+        how: How,
+        index: Var,
+        value: Var,
+        mask: Option<Var>,
+    },
+    /// The writes of an inner loop, by its node and the position of its state.
+    Loop { control: Var, position: usize },
 }
 
 /// The maximum number of iterations of a lane. The condition of the loop allows one more, so that lanes that exceed the

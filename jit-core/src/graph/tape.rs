@@ -47,7 +47,7 @@ pub(crate) struct Call {
     pub(crate) saved: Vec<Var>,
     /// The results, if they still live.
     pub(crate) outputs: Mutex<SmallVec<[Weak; 2]>>,
-    pub(crate) rule: Box<dyn Rule>,
+    pub(crate) rule: Arc<dyn Rule>,
     pub(crate) site: Site,
 }
 
@@ -182,6 +182,7 @@ pub(crate) fn taped(value: &Var, tape: Tape, site: Site) -> Var {
     let (ty, width, region) = (value.ty(), value.extent(), value.region());
     let draft = Draft { op: Op::Identity, ty, width, region, flags: 0, operands, position: 0, word: 0, site };
     let node = Var::new(draft);
+    gradients::note_variable();
     node.remove_flag(flag::DETACHED);
     node.add_flag(flag::GRAD);
     with_record(&node, |record| record.tape = Some(tape));
@@ -203,7 +204,7 @@ pub(crate) fn attach(
     if gradients::is_suspended() || !inputs.iter().any(|input| input.flags() & flag::GRAD != 0) {
         return results.iter().cloned().collect();
     }
-    let call = Arc::new(Call { inputs, saved, outputs: Mutex::default(), rule: rule(), site });
+    let call = Arc::new(Call { inputs, saved, outputs: Mutex::default(), rule: Arc::from(rule()), site });
     let outputs: SmallVec<[Var; 2]> = (results.iter().enumerate())
         .map(|(position, value)| taped(value, Tape::Result { call: Arc::clone(&call), position }, site))
         .collect();

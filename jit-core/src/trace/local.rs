@@ -46,12 +46,16 @@ pub(crate) fn is_local(var: &Var) -> bool {
     var.flags() & flag::LOCAL != 0
 }
 
-/// Returns the number of elements of a memory that is not the state of an open loop.
+/// Returns the number of elements of a memory; `None` for other values.
 pub(crate) fn len_of(var: &Var) -> Option<u32> {
+    if !is_local(var) {
+        return None;
+    }
     let mut version = original(var);
     loop {
         version = match version.op() {
             Op::Local => return Some(version.position() as u32),
+            Op::Param => return version.local_len(),
             Op::Select => version.operand(1)?,
             _ => before(&version)?.0,
         };

@@ -13,7 +13,7 @@ use jit_runtime::Site;
 use super::{region, scatter};
 use crate::graph::node::{Node, Var};
 use crate::graph::op::Op;
-use crate::graph::payload::{Payload, RegionId, State};
+use crate::graph::payload::{LoopPayload, Payload, RegionId, State, Write};
 use crate::misuse::Misuse;
 
 /// Returns the scatters and loops that write to a state in memory in the body, the last first.
@@ -26,6 +26,29 @@ pub(crate) fn writers(state: &State) -> Vec<Var> {
         array = Some(before);
     }
     writers
+}
+
+/// Returns the writes to a state in memory in the body of a loop, the last first.
+pub(crate) fn writes(payload: &LoopPayload, position: usize) -> Vec<Write> {
+    let omitted = payload.omitted.iter().filter(|(of, _)| *of == position);
+    let mut writes: Vec<Write> = omitted.map(|(_, write)| write.clone()).collect();
+    let state = &payload.states[position];
+    let mut array = state.next.clone().filter(|_| state.is_memory);
+    while let Some(after) = array.take().filter(|array| !array.is_same(&state.param)) {
+        let after = scatter::original(&after);
+        let Some((before, writer)) = scatter::before(&after) else { break };
+        match writer.payload() {
+            Some(Payload::Scatter(scatter)) => writes.push(Write::Scatter {
+                how: scatter.how,
+                index: scatter.index.clone(),
+                value: scatter.value.clone(),
+                mask: scatter.mask.clone(),
+            }),
+            _ => writes.push(Write::Loop { control: writer, position: after.position() }),
+        }
+        array = Some(before);
+    }
+    writes
 }
 
 /// Rejects a value that is an array in memory, written by lanes of an open region.

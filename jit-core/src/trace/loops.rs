@@ -15,9 +15,9 @@ use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
 use super::region::{self, Mark};
 use super::report::Report;
-use super::{local, loop_alias_check, record, scatter};
+use super::{activity, local, loop_alias_check, record, scatter};
 use crate::graph::node::{Draft, Var, flag};
-use crate::graph::numbering;
+use crate::graph::{gradients, numbering};
 use crate::graph::op::Op;
 use crate::graph::payload::{Bound, LoopPayload, Payload, RegionId, Results, State, control_node, result};
 use crate::misuse::Misuse;
@@ -158,9 +158,12 @@ impl LoopRecorder {
         if states.iter().any(|state| state.is_memory) {
             region::note_effect();
         }
+        activity::mark(self.mark.id, &mut states);
         let (is_uniform, is_in_condition) = (lanes.is_uniform, region::is_at_condition());
         let (id, results, bound) = (self.mark.id, Results::default(), self.bound);
-        let payload = LoopPayload { id, condition, states, is_uniform, results, is_in_condition, bound };
+        let omitted = Vec::new();
+        let payload =
+            LoopPayload { id, origin: id, condition, states, is_uniform, results, is_in_condition, bound, omitted };
         let node = control_node(Op::Loop, lanes.width, Payload::Loop(payload), region::innermost_loop(), self.site);
         numbering::count_work(Op::Loop.weight());
         region::note_write(&node);
@@ -185,7 +188,7 @@ impl LoopRecorder {
             // An array that is written in this region or in an outer one does not become a per-lane value.
             [&init, &next].into_iter().for_each(|var| loop_alias_check::refuse_reading(var, self.site));
         }
-        State { param, next: (!is_unchanged).then_some(next), init, is_memory }
+        State { param, next: (!is_unchanged).then_some(next), init, is_memory, carries: false }
     }
 }
 
@@ -225,12 +228,15 @@ pub(crate) fn loop_result(node: &Var, position: usize) -> Var {
     let state = &payload.states[position];
     let init = &state.init;
     if state.is_memory {
-        return scatter::array_after(node, init.ty(), init.extent(), position, node.site());
+        let array = scatter::array_after(node, init.ty(), init.extent(), position, node.site());
+        activity::settle(&array, state);
+        return array;
     }
     let lanes = Lanes { width: node.extent(), is_uniform: payload.is_uniform };
     let width = lanes.width_of(state);
     let value = result(Op::LoopResult, node, init.ty(), width, position, node.region(), node.site());
     value.add_flag(init.flags() & flag::LOCAL);
+    activity::settle(&value, state);
     let writes = payload.states.iter().any(|state| state.is_memory);
     if local::is_local(&value) {
         return if writes && !region::is_recording() { kept_elements(node, &value, payload) } else { value };
@@ -268,7 +274,7 @@ fn add_states_of(report: &mut Report, id: RegionId, states: &mut Vec<State>) -> 
     while states.len() < position {
         let init = super::record::literal(Type::Bool, 0, 1);
         let param = param(id, states.len(), &init);
-        states.push(State { param, init, next: None, is_memory: false });
+        states.push(State { param, init, next: None, is_memory: false, carries: false });
     }
     states.extend(arrays);
     position..states.len()
@@ -280,12 +286,15 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
         ty: init.ty(),
         width: init.extent(),
         region: id,
-        flags: init.flags() & flag::LOCAL,
+        flags: init.flags() & flag::LOCAL | gradients::flags_of_param(init.ty()),
         operands: [None; 3],
         position,
         word: 0,
         site: init.site(),
     });
+    if let Some(len) = local::len_of(init) {
+        param.set_local_len(len);
+    }
     numbering::note_made(&param);
     param
 }

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use super::index_range::is_below;
 use super::region::{self, Mark};
-use super::{local, loops, record, tables};
+use super::{activity, local, loops, record, tables};
 use crate::graph::edges::{self, Edges};
 use crate::graph::inputs::Role;
 use crate::graph::node::{Draft, Node, Var, flag};
@@ -486,12 +486,16 @@ impl Merged {
             init,
             next,
             is_memory: false,
+            carries: false,
         });
-        let states: Vec<State> = states.collect();
+        let mut states: Vec<State> = states.collect();
+        activity::mark(id, &mut states);
         let site = step.nodes[0].site();
         let lanes = loops::Lanes::of(&condition, &states, site);
         let (is_uniform, results, bound) = (lanes.is_uniform, Results::default(), payload.bound);
-        let payload = LoopPayload { id, condition, states, is_uniform, results, is_in_condition: false, bound };
+        let (is_in_condition, omitted) = (false, Vec::new());
+        let payload =
+            LoopPayload { id, origin: id, condition, states, is_uniform, results, is_in_condition, bound, omitted };
         let region = self.region_of(step.nodes[0].region(), loops);
         Some(control_node(Op::Loop, lanes.width, Payload::Loop(payload), region, site))
     }

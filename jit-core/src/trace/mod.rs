@@ -5,6 +5,8 @@
 //! | `record`, `fold` | making nodes: checks, folding, value numbering |
 //! | `fast` | fast math: cheaper operations in place of exact ones |
 //! | `region`, `loops`, `branch`, `switch` | recording of traced control flow |
+//! | `substitute` | recording the body of a loop again, for other states |
+//! | `activity` | which states of a loop carry gradients |
 //! | `merge`, `tables` | merging targets of a call that differ only in values |
 //! | `gather`, `reduce`, `blocks`, `native` | values that read other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
@@ -14,6 +16,7 @@
 //!
 //! Recording computes nothing, takes no lock, and may run in any number of threads; handles may be passed between them.
 
+pub(crate) mod activity;
 pub(crate) mod blocks;
 pub(crate) mod branch;
 mod branches_to_switch;
@@ -33,6 +36,7 @@ pub(crate) mod reduce;
 pub(crate) mod region;
 pub(crate) mod report;
 pub(crate) mod scatter;
+pub(crate) mod substitute;
 pub(crate) mod switch;
 pub(crate) mod tables;
 

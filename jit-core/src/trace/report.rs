@@ -283,7 +283,7 @@ impl Report {
         let Some(Level { position, inits, params }) = self.levels.pop() else { return (0, Vec::new()) };
         let arrays = std::mem::take(&mut self.arrays).into_iter();
         let parts = inits.into_iter().zip(params).zip(arrays);
-        let state = |((init, param), next)| State { param, init, next: Some(next), is_memory: true };
+        let state = |((init, param), next)| State { param, init, next: Some(next), is_memory: true, carries: false };
         (position, parts.map(state).collect())
     }
 

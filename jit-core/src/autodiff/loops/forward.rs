@@ -1,0 +1,197 @@
+//! Forward mode: the tangents of states are further states.
+
+use jit_runtime::Error;
+use rustc_hash::FxHashSet;
+
+use super::super::forward::Tangents;
+use super::super::memory;
+use super::super::vertex::{Key, Vertex, carries, key_of, order_from};
+use super::analysis::flows;
+use super::history::closure;
+use super::parts::{Loop, Params};
+use super::writes::{self, Written};
+use super::record_loop;
+use crate::graph::Var;
+use crate::graph::payload::Write;
+use crate::trace::record;
+
+/// The states of a loop whose tangents are recorded.
+struct Moved<'a> {
+    of: &'a Loop<'a>,
+    /// The states that are computed, in order.
+    run: Vec<usize>,
+    /// Those that have tangents, arrays in memory among them.
+    moved: Vec<usize>,
+    /// The values from outside that the body reads.
+    outside: Vec<Var>,
+    /// The tangents of arrays that the loop writes to.
+    written: Vec<Option<Written>>,
+}
+
+/// Lets tangents flow through a loop.
+#[track_caller]
+pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Result<(), Error> {
+    let of = Loop::new(control);
+    let all: Vec<bool> = of.states().iter().map(|state| state.carries).collect();
+    let outside: Vec<Var> = flows(of.payload, &all)?.outside.into_iter().map(|outside| outside.var).collect();
+    let inits = of.states().iter().map(|state| &state.init);
+    if !inits.chain(&outside).any(|var| tangents.has(var)) {
+        return Ok(());
+    }
+    let moved = of.positions(|position| all[position]);
+    let values = moved.iter().copied().filter(|&position| !of.states()[position].is_memory);
+    let run = closure(&of, values, true);
+    let written = moved.iter().map(|&position| written(&of, position, tangents)).collect::<Result<_, _>>()?;
+    let tangent = |(place, &position): (usize, &usize)| {
+        let written: &Vec<Option<Written>> = &written;
+        match &written[place] {
+            Some(written) => written.gradient.clone(),
+            None => initial(&of, position, tangents),
+        }
+    };
+    let mut states: Vec<Var> = run.iter().map(|&position| of.init(position)).collect();
+    states.extend(moved.iter().enumerate().map(tangent));
+    let moved = Moved { of: &of, run, moved, outside, written };
+    let end = moved.run.len();
+    let after = record_loop(
+        &states,
+        of.site,
+        |states| of.condition(&moved.run, &states[..end]),
+        |states| moved.step(states, tangents),
+    )?;
+    for ((&position, written), tangent) in moved.moved.iter().zip(&moved.written).zip(&after[end..]) {
+        tangents.set_state(control, position, of.states().len(), tangent.clone());
+        if let Some(written) = written {
+            tangents.set_written(control, position, Written { gradient: tangent.clone(), ..written.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the tangent of an array that the loop writes to, before the loop.
+#[track_caller]
+fn written(of: &Loop<'_>, position: usize, tangents: &mut Tangents) -> Result<Option<Written>, Error> {
+    let state = &of.states()[position];
+    if !state.is_memory {
+        return Ok(None);
+    }
+    if let Some(written) = tangents.take_written(of.control, position) {
+        return Ok(Some(written));
+    }
+    let tangent = tangents.of(&state.init);
+    let tangent = tangent.unwrap_or_else(|| record::literal(state.init.ty(), 0, state.init.width()));
+    let is_result = |result: &Var| result.position() == position && result.ty() == state.init.ty();
+    let after = of.payload.results.held().into_iter().find(is_result).unwrap_or_else(|| state.init.clone());
+    let mut written = Written::of(of.control, position, tangent, &after)?;
+    written.gradient = written.before(&state.init);
+    Ok(Some(written))
+}
+
+/// Returns the tangent of a state before the loop.
+#[track_caller]
+fn initial(of: &Loop<'_>, position: usize, tangents: &Tangents) -> Var {
+    let init = of.init(position);
+    match (tangents.of(&of.states()[position].init), of.len(position)) {
+        (Some(tangent), Some(_)) => tangent,
+        (Some(tangent), None) => record::broadcast(&tangent, init.width()),
+        (None, Some(len)) => memory::zeros(init.ty(), len, init.width()),
+        (None, None) => record::literal(init.ty(), 0, init.width()),
+    }
+}
+
+impl Moved<'_> {
+    /// Records an iteration; returns the states and tangents at its end.
+    #[track_caller]
+    fn step(&self, mut states: Vec<Var>, tangents: &Tangents) -> Result<Vec<Var>, Error> {
+        let own = states.split_off(self.run.len());
+        let mut values = vec![None; self.of.states().len()];
+        for (&position, value) in self.run.iter().zip(&states) {
+            values[position] = Some(value.clone());
+        }
+        let Params { mut copy, params } = self.of.copy_carrying(&values);
+        let mut inner = tangents.inside(&self.outside);
+        let mut roots = Vec::new();
+        let mut nexts = vec![None; self.of.states().len()];
+        let positions: Vec<usize> = self.run.clone();
+        for position in positions {
+            let next = match &self.of.states()[position].next {
+                Some(next) => copy.carrying(next)?,
+                None => params[position].clone(),
+            };
+            nexts[position] = Some(next);
+        }
+        let mut arrays = Vec::new();
+        for ((&position, written), tangent) in self.moved.iter().zip(&self.written).zip(own) {
+            match (written, &nexts[position]) {
+                (Some(written), _) => {
+                    let written = Written { gradient: tangent, ..written.clone() };
+                    arrays.push((position, written, Vec::new()));
+                }
+                (None, Some(next)) => {
+                    inner.set(&params[position], tangent);
+                    roots.extend(Some(next).filter(|next| carries(next)).map(Vertex::of));
+                }
+                (None, None) => {}
+            }
+        }
+        for (position, written, writes) in &mut arrays {
+            for write in writes::of(self.of.payload, *position) {
+                let write = copy.carrying_write(&write)?;
+                match &write {
+                    Write::Scatter { value, .. } => {
+                        roots.extend(Some(value).filter(|value| carries(value)).map(Vertex::of));
+                    }
+                    Write::Loop { control, position } => {
+                        inner.set_written(control, *position, written.clone());
+                        roots.push(Vertex::Loop(control.clone()));
+                    }
+                }
+                writes.push(write);
+            }
+        }
+        let ends: FxHashSet<Key> = params.iter().chain(&self.outside).map(key_of).collect();
+        inner.ends.clone_from(&ends);
+        inner.flow(&order_from(roots, &|var| ends.contains(&key_of(var)))?)?;
+        let mut after: Vec<Var> = self.run.iter().filter_map(|&position| nexts[position].clone()).collect();
+        let mut arrays = arrays.into_iter();
+        for &position in &self.moved {
+            after.push(match &nexts[position] {
+                _ if self.of.states()[position].is_memory => {
+                    let Some((_, written, writes)) = arrays.next() else { continue };
+                    written_after(written, &writes, &mut inner)
+                }
+                Some(next) => inner.of(next).unwrap_or_else(|| self.no_tangent(position)),
+                None => self.no_tangent(position),
+            });
+        }
+        Ok(after)
+    }
+
+    #[track_caller]
+    fn no_tangent(&self, position: usize) -> Var {
+        let init = self.of.init(position);
+        match self.of.len(position) {
+            Some(len) => memory::zeros(init.ty(), len, init.width()),
+            None => record::literal(init.ty(), 0, init.width()),
+        }
+    }
+}
+
+/// Returns the tangent of an array after the writes of an iteration.
+#[track_caller]
+fn written_after(mut written: Written, writes: &[Write], inner: &mut Tangents) -> Var {
+    for write in writes.iter().rev() {
+        match write {
+            Write::Scatter { index, value, mask, .. } => {
+                let tangent = inner.of(value).unwrap_or_else(|| record::literal(value.ty(), 0, 1));
+                written.write(index, value, mask.as_ref(), &tangent);
+            }
+            Write::Loop { control, position } => {
+                if let Some(after) = inner.take_written(control, *position) {
+                    written = after;
+                }
+            }
+        }
+    }
+    written.gradient
+}

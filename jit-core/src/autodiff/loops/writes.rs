@@ -1,0 +1,135 @@
+//! Arrays in memory that a loop writes to.
+//!
+//! An element that lanes add to passes its gradient to all of them. Of the lanes and iterations that write an element,
+//! the last one gets its gradient: the value that it has written is there after the loop. Going back through the
+//! iterations, it takes the gradient away, so that earlier ones with an equal value get none. Minima and maxima pass
+//! it to those whose value is there.
+
+use jit_runtime::ir::{AtomicOp, CompareOp, ReduceOp};
+use jit_runtime::{Error, ErrorKind};
+
+use super::super::weight::{Weight, compare, weighted};
+use super::payload;
+use crate::graph::Var;
+use crate::graph::payload::{How, LoopPayload, Write};
+use crate::trace::scatter::{self, Request};
+use crate::trace::{gather, loop_alias_check, record};
+
+/// The gradient of an array that a loop writes.
+#[derive(Clone)]
+pub(in crate::autodiff) struct Written {
+    /// How the loop writes.
+    pub(super) how: How,
+    /// The gradient of the array after the loop; where iterations have taken theirs away, that of the array before.
+    pub(super) gradient: Var,
+    /// The array after the loop.
+    pub(super) after: Var,
+}
+
+/// Returns the writes to a state, the last first.
+pub(super) fn of(payload: &LoopPayload, position: usize) -> Vec<Write> {
+    loop_alias_check::writes(payload, position)
+}
+
+/// Returns how a loop writes to a state.
+pub(super) fn how(control: &Var, position: usize) -> Result<How, Error> {
+    let mut found: Option<How> = None;
+    let writes = of(payload(control), position);
+    let is_single = writes.len() == 1;
+    for write in writes {
+        let how = match write {
+            Write::Scatter { how, .. } => how,
+            Write::Loop { control, position } => self::how(&control, position)?,
+        };
+        let is_supported = matches!(how, How::Write | How::Reduce(ReduceOp::Add | ReduceOp::Min | ReduceOp::Max));
+        if !is_supported || found.is_some_and(|found| found != how) {
+            return Err(refuse(control));
+        }
+        found = Some(how);
+    }
+    match found {
+        // The order of writes by an inner loop and by other scatters is not kept.
+        Some(How::Write) if !is_single && has_inner(control, position) => Err(refuse(control)),
+        Some(how) => Ok(how),
+        None => Err(refuse(control)),
+    }
+}
+
+fn has_inner(control: &Var, position: usize) -> bool {
+    of(payload(control), position).iter().any(|write| matches!(write, Write::Loop { .. }))
+}
+
+impl Written {
+    /// Describes the gradient of an array after a loop.
+    pub(in crate::autodiff) fn of(
+        control: &Var,
+        position: usize,
+        gradient: Var,
+        after: &Var,
+    ) -> Result<Written, Error> {
+        Ok(Written { how: how(control, position)?, gradient, after: after.clone() })
+    }
+
+    /// Returns the gradient of a value that an iteration writes by a scatter; of several, the last write first.
+    #[track_caller]
+    pub(super) fn flow(&mut self, index: &Var, value: &Var, mask: Option<&Var>) -> Var {
+        let read = |array: &Var| gather::gather(array, index, mask);
+        let is_there = |after: &Var| compare(CompareOp::Eq, &read(after), value);
+        match self.how {
+            How::Write => {
+                let is_there = is_there(&self.after);
+                let mask = mask.map_or_else(|| is_there.clone(), |mask| record::and(mask, &is_there));
+                let how = How::Atomic(AtomicOp::Exchange);
+                let zero = &record::literal(value.ty(), 0, 1);
+                let request = Request { how, index, value: zero, expected: None, mask: Some(&mask) };
+                scatter::exchange(&mut self.gradient, &request)
+            }
+            How::Reduce(ReduceOp::Min | ReduceOp::Max) => {
+                weighted(&read(&self.gradient), &Weight::Where(is_there(&self.after), true), value.ty())
+            }
+            _ => read(&self.gradient),
+        }
+    }
+
+    /// Writes the tangent of a value that an iteration writes by a scatter.
+    #[track_caller]
+    pub(super) fn write(&mut self, index: &Var, value: &Var, mask: Option<&Var>, tangent: &Var) {
+        let is_there = || {
+            let is_there = compare(CompareOp::Eq, &gather::gather(&self.after, index, mask), value);
+            mask.map_or_else(|| is_there.clone(), |mask| record::and(mask, &is_there))
+        };
+        let (how, mask) = match self.how {
+            How::Write => (How::Write, Some(is_there())),
+            How::Reduce(ReduceOp::Min | ReduceOp::Max) => (How::Reduce(ReduceOp::Add), Some(is_there())),
+            _ => (How::Reduce(ReduceOp::Add), mask.cloned()),
+        };
+        let request = Request { how, index, value: tangent, expected: None, mask: mask.as_ref() };
+        scatter::scatter(&mut self.gradient, &request);
+    }
+
+    /// Returns whether iterations change the gradient.
+    pub(super) fn is_taken(&self) -> bool {
+        self.how == How::Write
+    }
+
+    /// Returns the gradient of the array before the loop.
+    #[track_caller]
+    pub(super) fn before(&self, array: &Var) -> Var {
+        match self.how {
+            How::Reduce(ReduceOp::Min | ReduceOp::Max) => {
+                let is_changed = compare(CompareOp::Ne, &self.after, array);
+                weighted(&self.gradient, &Weight::Where(is_changed, false), array.ty())
+            }
+            _ => self.gradient.clone(),
+        }
+    }
+}
+
+#[cold]
+fn refuse(control: &Var) -> Error {
+    let what = "gradients do not flow through a loop that changes an array in several ways, or by an operation other \
+                than `scatter`, `scatter_add`, minima and maxima";
+    Error::new(ErrorKind::InvalidArgument, what)
+        .at(control.site())
+        .with_hint("write to several arrays, or compute on `detach()`ed values")
+}

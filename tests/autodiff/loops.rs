@@ -104,7 +104,7 @@ fn lanes_with_different_numbers_of_iterations() {
 fn loops_longer_than_the_room_for_their_states() {
     check(|x| logistic(x, &UInt::opaque(1000)));
     check(|x| logistic(x, &(UInt::arange(x.width()) * 701 + 1)));
-    check(|x| logistic(x, &(40_000 - UInt::arange(x.width()) * 64)));
+    check(|x| logistic(x, &(20_000 - UInt::arange(x.width()) * 1990)));
 }
 
 #[jit]
@@ -471,10 +471,166 @@ fn second_derivatives_of_loops() {
             let wanted = ((above - below) / (2.0 * STEP)).to_vec().unwrap();
             println!("{name}");
             let (_, forward) = ad::jvp(slope, &x, &v).unwrap();
-            assert_close(&forward.to_vec().unwrap(), &wanted, 1e-6);
+            let forward = forward.to_vec().unwrap();
+            assert_close(&forward, &wanted, 1e-5);
             let weighted = v.clone();
             let reverse = ad::grad(move |x: &Float64| (slope(x) * &weighted).sum())(&x).unwrap();
-            assert_close(&reverse.to_vec().unwrap(), &wanted, 1e-6);
+            assert_close(&reverse.to_vec().unwrap(), &forward, 1e-9);
         }
+    });
+}
+
+#[jit]
+fn assigned_late(x: &Float64, n: u32) -> Float64 {
+    let mut k = UInt::from(0);
+    let last;
+    let mut y = x.clone();
+    while k < n {
+        y = y.sin() + x;
+        k += 1;
+    }
+    last = &y * x;
+    last
+}
+
+#[jit]
+fn bounded(x: &Float64) -> Float64 {
+    let mut y = x.clone();
+    let mut steps = UInt::from(0);
+    #[max_iterations(50)]
+    while y < 20.0 {
+        y = &y * &y * 0.3 + 1.0 + x;
+        steps += 1;
+    }
+    y.ln() + steps.cast::<f64>() * x
+}
+
+#[test]
+fn loops_with_a_bound() {
+    check(bounded);
+    check(|x| assigned_late(x, 3));
+}
+
+struct Cube;
+
+impl ad::CustomOp for Cube {
+    type Input = Float64;
+    type Output = Float64;
+    type Saved = Float64;
+
+    fn name(&self) -> &str {
+        "cube"
+    }
+
+    fn forward(&self, x: &Float64) -> (Float64, Float64) {
+        (x * x * x, x.clone())
+    }
+
+    fn backward(&self, x: &Float64, gradient: &Float64) -> Result<Float64, jit::Error> {
+        Ok(gradient * x * x * 3.0)
+    }
+
+    fn jvp(&self, x: &Float64, tangent: &Float64) -> Result<Float64, jit::Error> {
+        Ok(tangent * x * x * 3.0)
+    }
+}
+
+#[jit]
+fn custom(x: &Float64, n: u32) -> Float64 {
+    let mut y = x.clone();
+    for _ in 0..UInt::from(n) {
+        let inner = &y * 0.3 + x * 0.1;
+        y = ad::custom(Cube, &inner) + inner;
+    }
+    y
+}
+
+#[test]
+fn custom_operations_in_loops() {
+    check(|x| custom(x, 5));
+    check(|x| custom(x, 500));
+}
+
+#[jit]
+fn triangles(x: &Float64, n: u32) -> Float64 {
+    let mut sum = Float64::from(0.0);
+    for i in 0..UInt::from(n) {
+        for j in 0..&i + 1 {
+            for k in 0..&j + 1 {
+                let weight = (&i + &j * 2 + k).cast::<f64>() * 0.1;
+                sum = (&sum * 0.9 + x * &weight).sin() + (x * weight).cos();
+            }
+        }
+    }
+    sum
+}
+
+#[test]
+fn three_loops() {
+    check(|x| triangles(x, 4));
+}
+
+#[jit]
+fn table_in_memory(x: &Float64, n: u32) -> Float64 {
+    // Read, not written, in the loop.
+    let mut memory = Local::<f64>::new(4);
+    for k in 0..4_u32 {
+        memory.write(&UInt::from(k), &(x + f64::from(k)));
+    }
+    let mut y = x.clone();
+    for k in 0..UInt::from(n) {
+        y = (&y * memory.read(&(&k % 4)) * 0.15).sin() + memory.read(&((&k * 3 + 1) % 4));
+    }
+    y
+}
+
+#[test]
+fn local_memory_that_loops_only_read() {
+    check(|x| table_in_memory(x, 7));
+    check(|x| table_in_memory(x, 150));
+}
+
+#[derive(Clone, Traverse)]
+struct Particle {
+    position: Float64,
+    velocity: Float64,
+}
+
+#[jit]
+fn spring(start: &Particle, steps: u32, dt: &Float64) -> Particle {
+    let mut particle = start.clone();
+    let mut k = UInt::from(0);
+    while k < steps {
+        let force = -(&particle.position) - 0.1 * &particle.velocity * particle.velocity.abs();
+        particle.velocity += force * dt;
+        particle.position += &particle.velocity * dt;
+        k += 1;
+    }
+    particle
+}
+
+#[test]
+fn structs_as_state_and_numbers_that_lanes_share() {
+    check(|x| {
+        let start = Particle { position: x.clone(), velocity: x.cos() };
+        let dt = x.sum() * 1e-3;
+        let end = spring(&start, 200, &dt);
+        end.position * &end.velocity
+    });
+}
+
+#[test]
+fn evaluated_loops_are_run_again() {
+    on_each_device(|| {
+        let mut x = Float64::from(points());
+        x.enable_grad();
+        let y = logistic(&x, &UInt::opaque(130));
+        y.to_vec().unwrap();
+        let z = gathers(&y, 5);
+        z.to_vec().unwrap();
+        z.backward().unwrap();
+        let direct = ad::grad(|x: &Float64| gathers(&logistic(x, &UInt::opaque(130)), 5).sum());
+        let wanted = direct(&Float64::from(points())).unwrap();
+        assert_close(&x.grad().to_vec().unwrap(), &wanted.to_vec().unwrap(), 1e-12);
     });
 }

@@ -110,7 +110,8 @@ impl Search {
                 self.reach_array(&scatter.target);
             }
             Some(Payload::Loop(payload)) => {
-                for state in payload.states.iter().filter(|state| state.is_memory) {
+                // A copy without effects writes nothing.
+                for state in payload.states.iter().filter(|state| state.is_memory && state.next.is_some()) {
                     self.check_writer(var, &state.init);
                     self.reach_array(&state.init);
                 }

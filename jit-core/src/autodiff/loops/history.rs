@@ -41,7 +41,8 @@ impl History {
     #[track_caller]
     pub(super) fn record(of: &Loop<'_>, used: &[bool]) -> Result<History, Error> {
         let mut wanted = Wanted { undone: Vec::new(), stored: Vec::new() };
-        for position in of.positions(|position| used[position] && of.states()[position].next.is_some()) {
+        let changes = |position: usize| of.states()[position].next.is_some() && !of.states()[position].is_memory;
+        for position in of.positions(|position| used[position] && changes(position)) {
             match Affine::of(of, position) {
                 Some(affine) => wanted.undone.push((position, affine)),
                 None => wanted.stored.push(position),

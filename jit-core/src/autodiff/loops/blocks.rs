@@ -1,14 +1,14 @@
 //! Recovering the states of loops with many iterations: blocks of them are run again.
 //!
-//! The first run stores the states before every block of 64 iterations. When half of the room for such *checkpoints* is
-//! used, every second one is dropped, and from then on only blocks twice as far apart have one. Going back, each block
-//! is run again from the last checkpoint before it, and its states are stored one by one. On the way to the block, half
-//! of the free room is used for further checkpoints. So the room of 32 checkpoints serves 1,024 iterations that run
-//! twice, 8,192 that run three times, 32,768 that run four times; the idea is that of A. Griewank, A. Walther:
-//! Algorithm 799: revolve, 2000, with a number of iterations that is not known beforehand.
+//! The first run stores the states before every block of 64 iterations. When the room for such *checkpoints* is full,
+//! every second one is dropped, and from then on only blocks twice as far apart have one. Going back, each block is run
+//! again from the last checkpoint before it, and its states are stored one by one. On the way, further checkpoints are
+//! stored at an eighth of the distance, and at an eighth of that. So 1,024 iterations run twice, 8,192 three times,
+//! 65,536 four times. The idea is that of A. Griewank, A. Walther: Algorithm 799: revolve, 2000; here, places follow
+//! from the number of the iteration alone, so that lanes that run equally often share them.
 
 use jit_runtime::Error;
-use jit_runtime::ir::{BinaryOp, CompareOp, Type};
+use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 use super::block::{Shelf, is_below, minus, number, plus, times};
 use super::history::{Wanted, closure, place, unchanged, undo};
@@ -19,10 +19,10 @@ use crate::trace::record;
 
 /// The number of iterations of a block.
 const BLOCK: u32 = 64;
-/// The number of checkpoints that there is room for.
-const ROOM: u32 = 32;
-/// The room that the first run uses.
-const FIRST: u32 = ROOM / 2;
+/// The numbers of checkpoints of the first run, and of the runs within one of its parts and within one of theirs.
+const ROOM: [u32; 3] = [16, 8, 8];
+/// The logarithm of the number of parts of a part.
+const PARTS_BITS: u32 = 3;
 
 /// What the first run of a loop has stored.
 pub(super) struct Blocks {
@@ -31,6 +31,8 @@ pub(super) struct Blocks {
     run: Vec<usize>,
     /// The number of iterations.
     count: Var,
+    /// The number of iterations between checkpoints of the first run, a power of two.
+    distance: Var,
     /// The states that are undone, after the loop.
     last: Vec<Var>,
     checkpoints: Checkpoints,
@@ -41,78 +43,85 @@ pub(super) struct Blocks {
 /// States before some of the iterations.
 struct Checkpoints {
     shelves: Vec<Shelf>,
-    /// The memories with the states.
     memories: Vec<Var>,
-    numbers: Shelf,
-    /// The memory with the numbers of the iterations.
-    iterations: Var,
-    /// The place of the last one.
-    top: Var,
 }
 
 impl Checkpoints {
     /// Stores states in a place, on the lanes of a mask.
     #[track_caller]
-    fn put(&mut self, place: &Var, iteration: &Var, states: &[Var], mask: Option<&Var>) -> Result<(), Error> {
-        self.numbers.put(&mut self.iterations, place, iteration, mask)?;
+    fn put(&mut self, place: &Var, states: &[Var], mask: Option<&Var>) -> Result<(), Error> {
         for ((shelf, memory), state) in self.shelves.iter().zip(&mut self.memories).zip(states) {
             shelf.put(memory, place, state, mask)?;
         }
         Ok(())
     }
 
-    /// Returns the states of the last one, and the number of the iteration.
+    /// Returns the states in a place.
     #[track_caller]
-    fn last(&self) -> Result<(Var, Vec<Var>), Error> {
-        let get = |(shelf, memory): (&Shelf, &Var)| shelf.get(memory, &self.top);
-        let states = self.shelves.iter().zip(&self.memories).map(get).collect::<Result<_, _>>()?;
-        Ok((self.iteration(&self.top)?, states))
+    fn get(&self, place: &Var) -> Result<Vec<Var>, Error> {
+        self.shelves.iter().zip(&self.memories).map(|(shelf, memory)| shelf.get(memory, place)).collect()
     }
 
-    #[track_caller]
-    fn iteration(&self, place: &Var) -> Result<Var, Error> {
-        self.numbers.get(&self.iterations, place)
-    }
-
-    fn states(&self) -> Vec<Var> {
-        let own = [self.top.clone(), self.iterations.clone()];
-        own.into_iter().chain(self.memories.iter().cloned()).collect()
-    }
-
-    /// The number of states that these are.
-    fn count(&self) -> usize {
-        2 + self.memories.len()
-    }
-
-    fn with(&self, states: &[Var]) -> Checkpoints {
-        Checkpoints {
-            shelves: self.shelves.clone(),
-            memories: states[2..].to_vec(),
-            numbers: self.numbers,
-            iterations: states[1].clone(),
-            top: states[0].clone(),
-        }
+    fn with(&self, memories: &[Var]) -> Checkpoints {
+        Checkpoints { shelves: self.shelves.clone(), memories: memories.to_vec() }
     }
 
     /// Drops every second one where the room of the first run is full.
     #[track_caller]
     fn thin_out(&self, of: &Loop<'_>, is_full: &Var) -> Result<Checkpoints, Error> {
-        let states: Vec<Var> = [number(0)].into_iter().chain(self.states()).collect();
-        let is_left = |states: &[Var]| Ok(record::and(is_full, &is_below(&states[0], &number(FIRST / 2))));
+        let states: Vec<Var> = [number(0)].into_iter().chain(self.memories.iter().cloned()).collect();
+        let is_left = |states: &[Var]| Ok(record::and(is_full, &is_below(&states[0], &number(ROOM[0] / 2))));
         let after = record_loop(&states, of.site, is_left, |states| {
             let mut kept = self.with(&states[1..]);
             let place = states[0].clone();
             drop(states);
-            let from = times(&place, 2);
-            kept.top = from;
-            let (iteration, states) = kept.last()?;
-            kept.put(&place, &iteration, &states, None)?;
-            kept.top = place.clone();
-            Ok([plus(&place, &number(1))].into_iter().chain(kept.states()).collect())
+            let moved = kept.get(&times(&place, 2))?;
+            kept.put(&place, &moved, None)?;
+            Ok([plus(&place, &number(1))].into_iter().chain(kept.memories).collect())
         })?;
         Ok(self.with(&after[1..]))
     }
 }
+
+/// The distances between checkpoints of the first run, within one of its parts, and within one of theirs.
+struct Distances([Var; 3]);
+
+impl Distances {
+    #[track_caller]
+    fn new(first: &Var) -> Distances {
+        let part = |of: &Var| {
+            let part = record::binary(BinaryOp::Shr, of, &number(PARTS_BITS));
+            record::binary(BinaryOp::Max, &part, &number(BLOCK))
+        };
+        let second = part(first);
+        let third = part(&second);
+        Distances([first.clone(), second, third])
+    }
+
+    /// Returns the last iteration up to one that can have a checkpoint of a level.
+    #[track_caller]
+    fn last(&self, level: usize, iteration: &Var) -> Var {
+        record::binary(BinaryOp::And, iteration, &record::unary(UnaryOp::Neg, &self.0[level]))
+    }
+
+    /// Returns the place of the checkpoint of an iteration, and whether it has one.
+    #[track_caller]
+    fn place(&self, iteration: &Var) -> (Var, Var) {
+        let is_multiple = |level: usize| record::compare(CompareOp::Eq, &self.last(level, iteration), iteration);
+        let within = |level: usize, around: usize| {
+            let offset = minus(iteration, &self.last(around, iteration));
+            record::binary(BinaryOp::Div, &offset, &self.0[level])
+        };
+        let first = record::binary(BinaryOp::Div, iteration, &self.0[0]);
+        let second = plus(&number(ROOM[0]), &within(1, 0));
+        let third = plus(&number(ROOM[0] + ROOM[1]), &within(2, 1));
+        let place = record::select(&is_multiple(1), &second, &third);
+        (record::select(&is_multiple(0), &first, &place), is_multiple(2))
+    }
+}
+
+/// The begin of no part.
+const NOWHERE: u32 = u32::MAX;
 
 /// Returns the first iteration of a block.
 #[track_caller]
@@ -137,14 +146,12 @@ impl Blocks {
         let inits: Vec<Var> = run.iter().map(|&position| of.init(position)).collect();
         let shelf = |slots: u32| move |&position: &usize| Shelf::new(&of.init(position), of.len(position), slots);
         let block: Vec<Shelf> = wanted.stored.iter().map(shelf(BLOCK)).collect();
-        let shelves: Vec<Shelf> = again.iter().map(shelf(ROOM)).collect();
-        let numbers = Shelf::new(&count_like(of), None, ROOM);
-        let memories = shelves.iter().map(Shelf::empty).collect();
-        let checkpoints = Checkpoints { shelves, memories, numbers, iterations: numbers.empty(), top: number(0) };
+        let shelves: Vec<Shelf> = again.iter().map(shelf(ROOM.iter().sum())).collect();
+        let checkpoints = Checkpoints { memories: shelves.iter().map(Shelf::empty).collect(), shelves };
         // The number of iterations, the distance of checkpoints, the states, the block, the checkpoints.
         let ends = [2 + run.len(), 2 + run.len() + block.len()];
         let states = [number(0), number(BLOCK)].into_iter().chain(inits).chain(block.iter().map(Shelf::empty));
-        let states: Vec<Var> = states.chain(checkpoints.states()).collect();
+        let states: Vec<Var> = states.chain(checkpoints.memories.iter().cloned()).collect();
         let first = First { of, wanted: &wanted, run: &run, again: &again, block: &block };
         let after = record_loop(
             &states,
@@ -155,6 +162,7 @@ impl Blocks {
         let last = wanted.undone.iter().map(|(position, _)| after[2 + place(&run, *position)].clone()).collect();
         Ok(Blocks {
             count: after[0].clone(),
+            distance: after[1].clone(),
             last,
             checkpoints: checkpoints.with(&after[ends[1]..]),
             block: block.into_iter().zip(after[ends[0]..ends[1]].iter().cloned()).collect(),
@@ -171,14 +179,16 @@ impl Blocks {
         carried: Vec<Var>,
         step: impl FnOnce(Vec<Option<Var>>, Vec<Var>) -> Result<Vec<Var>, Error>,
     ) -> Result<Vec<Var>, Error> {
-        // The number of iterations that are left, whether the block is stored, the undone states, the block, the
-        // checkpoints, and what iterations hand on.
+        // The number of iterations that are left, whether the block is stored, the parts whose checkpoints are stored,
+        // the undone states, the block, the checkpoints, and what iterations hand on.
         let is_stored = record::literal(Type::Bool, 1, 1);
-        let ends = [2 + self.last.len(), 2 + self.last.len() + self.block.len()];
-        let end = ends[1] + self.checkpoints.count();
-        let states = [self.count.clone(), is_stored].into_iter().chain(self.last.iter().cloned());
+        let ends = [4 + self.last.len(), 4 + self.last.len() + self.block.len()];
+        let end = ends[1] + self.checkpoints.memories.len();
+        let states = [self.count.clone(), is_stored, number(NOWHERE), number(NOWHERE)].into_iter();
+        let states = states.chain(self.last.iter().cloned());
         let states = states.chain(self.block.iter().map(|(_, memory)| memory.clone()));
-        let states: Vec<Var> = states.chain(self.checkpoints.states()).chain(carried).collect();
+        let states: Vec<Var> = states.chain(self.checkpoints.memories.iter().cloned()).chain(carried).collect();
+        let distances = Distances::new(&self.distance);
         let after = record_loop(
             &states,
             of.site,
@@ -186,65 +196,55 @@ impl Blocks {
             |mut states| {
                 let carried = states.split_off(end);
                 let checkpoints = self.checkpoints.with(&states[ends[1]..]);
-                let (left, is_stored) = (states[0].clone(), states[1].clone());
+                let [left, is_stored, first, second] = [0, 1, 2, 3].map(|place| states[place].clone());
                 let block = states[ends[0]..ends[1]].to_vec();
-                let undone = states[2..ends[0]].to_vec();
+                let undone = states[4..ends[0]].to_vec();
                 drop(states);
                 let begin = begin_of_block(&minus(&left, &number(1)));
-                let (checkpoints, block) = self.run_again(of, checkpoints, block, [&begin, &left], &is_stored)?;
+                let parts = [0, 1].map(|level| distances.last(level, &begin));
+                // From the nearest checkpoint that is stored.
+                let is_in = |known: &Var, part: &Var| record::compare(CompareOp::Eq, known, part);
+                let from = record::select(&is_in(&first, &parts[0]), &parts[1], &parts[0]);
+                let from = record::select(&is_in(&second, &parts[1]), &distances.last(2, &begin), &from);
+                let from = record::select(&is_stored, &left, &from);
+                let run = Run { of, distances: &distances, from: &from, begin: &begin, end: &left };
+                let (checkpoints, block) = self.run_again(&run, &checkpoints, block)?;
                 let (undone, carried) = self.back_through_block(of, &block, [&begin, &left], undone, carried, step)?;
-                let next = [begin, record::literal(Type::Bool, 0, 1)].into_iter().chain(undone).chain(block);
-                Ok(next.chain(checkpoints.states()).chain(carried).collect())
+                let known = |known: &Var, part: &Var| record::select(&is_stored, known, part);
+                let next = [begin, record::literal(Type::Bool, 0, 1), known(&first, &parts[0]), known(&second, &parts[1])];
+                Ok(next.into_iter().chain(undone).chain(block).chain(checkpoints.memories).chain(carried).collect())
             },
         )?;
         Ok(after[end..].to_vec())
     }
 
-    /// Runs a block again, unless it is stored, from the last checkpoint before it.
+    /// Runs a block again.
     #[track_caller]
     fn run_again(
         &self,
-        of: &Loop<'_>,
-        checkpoints: Checkpoints,
+        run: &Run<'_>,
+        checkpoints: &Checkpoints,
         block: Vec<Var>,
-        [begin, end]: [&Var; 2],
-        is_stored: &Var,
     ) -> Result<(Checkpoints, Vec<Var>), Error> {
-        let mut checkpoints = checkpoints;
-        let is_later = |states: &[Var]| Ok(is_below(begin, &checkpoints.iteration(&states[0])?));
-        let top = record_loop(&[checkpoints.top.clone()], of.site, is_later, |states| {
-            Ok(vec![minus(&states[0], &number(1))])
-        })?;
-        checkpoints.top = top[0].clone();
-        let (iteration, states) = checkpoints.last()?;
-        let iteration = record::select(is_stored, end, &iteration);
-        // Half of the free room for the blocks between.
-        let free = minus(&number(ROOM - 1), &checkpoints.top);
-        let parts = plus(&record::binary(BinaryOp::Shr, &free, &number(1)), &number(1));
-        let between = minus(begin, &iteration);
-        let distance = record::binary(BinaryOp::Div, &plus(&between, &minus(&parts, &number(1))), &parts);
-        // States, block, checkpoints.
+        let (place, _) = run.distances.place(run.from);
+        let states = checkpoints.get(&place)?;
+        // The number of the iteration, states, block, checkpoints.
         let ends = [1 + states.len(), 1 + states.len() + block.len()];
-        let all = [iteration].into_iter().chain(states).chain(block).chain(checkpoints.states());
+        let all = [run.from.clone()].into_iter().chain(states).chain(block).chain(checkpoints.memories.iter().cloned());
         let after = record_loop(
             &all.collect::<Vec<_>>(),
-            of.site,
-            |states| Ok(is_below(&states[0], end)),
+            run.of.site,
+            |states| Ok(is_below(&states[0], run.end)),
             |states| {
                 let mut checkpoints = checkpoints.with(&states[ends[1]..]);
                 let (iteration, before) = (&states[0], &states[1..ends[0]]);
-                let passed = minus(iteration, &checkpoints.iteration(&checkpoints.top)?);
-                let is_far = record::compare(CompareOp::Ge, &passed, &distance);
-                let is_wanted = record::and(&is_far, &is_below(&number(0), &passed));
-                let is_wanted = record::and(&is_wanted, &is_below(iteration, begin));
-                let next = plus(&checkpoints.top, &number(1));
-                checkpoints.put(&next, iteration, before, Some(&is_wanted))?;
-                checkpoints.top = record::select(&is_wanted, &next, &checkpoints.top);
-                let until = plus(iteration, &number(BLOCK));
-                let until = record::binary(BinaryOp::Min, &until, end);
+                let (place, has_one) = run.distances.place(iteration);
+                let is_wanted = record::and(&has_one, &is_below(iteration, run.begin));
+                checkpoints.put(&place, before, Some(&is_wanted))?;
+                let until = record::binary(BinaryOp::Min, &plus(iteration, &number(BLOCK)), run.end);
                 let block = states[ends[0]..ends[1]].to_vec();
-                let mut next = self.run_to(of, iteration, before, block, &until)?;
-                next.extend(checkpoints.states());
+                let mut next = self.run_to(run.of, iteration, before, block, &until)?;
+                next.extend(checkpoints.memories);
                 Ok(next)
             },
         )?;
@@ -314,6 +314,17 @@ impl Blocks {
     }
 }
 
+/// A block that is run again.
+struct Run<'a> {
+    of: &'a Loop<'a>,
+    distances: &'a Distances,
+    /// The iteration of the checkpoint.
+    from: &'a Var,
+    /// The first iteration of the block, and the one after its last.
+    begin: &'a Var,
+    end: &'a Var,
+}
+
 /// The first run of a loop.
 struct First<'a> {
     of: &'a Loop<'a>,
@@ -331,21 +342,19 @@ impl First<'_> {
     fn run_block(&self, states: &[Var], ends: [usize; 2], like: &Checkpoints) -> Result<Vec<Var>, Error> {
         let (iteration, distance, before) = (&states[0], &states[1], &states[2..ends[0]]);
         let checkpoints = like.with(&states[ends[1]..]);
-        // The first place is that of the first iteration.
         let place = record::binary(BinaryOp::Div, iteration, distance);
-        let is_full = record::compare(CompareOp::Ge, &place, &number(FIRST));
+        let is_full = record::compare(CompareOp::Ge, &place, &number(ROOM[0]));
         let mut checkpoints = checkpoints.thin_out(self.of, &is_full)?;
         let distance = record::select(&is_full, &times(distance, 2), distance);
         let place = record::binary(BinaryOp::Div, iteration, &distance);
         let rest = record::binary(BinaryOp::Rem, iteration, &distance);
         let is_wanted = record::compare(CompareOp::Eq, &rest, &number(0));
         let kept: Vec<Var> = self.again.iter().map(|&position| before[self::place(self.run, position)].clone()).collect();
-        checkpoints.put(&place, iteration, &kept, Some(&is_wanted))?;
-        checkpoints.top = place;
+        checkpoints.put(&place, &kept, Some(&is_wanted))?;
         let until = plus(iteration, &number(BLOCK));
         let mut next = self.run_to(iteration, before, states[ends[0]..ends[1]].to_vec(), &until)?;
         next.insert(1, distance);
-        next.extend(checkpoints.states());
+        next.extend(checkpoints.memories);
         Ok(next)
     }
 
@@ -389,11 +398,3 @@ fn store_block(
     };
     stored.map(put).collect()
 }
-
-/// Returns a value as wide as the number of iterations.
-#[track_caller]
-fn count_like(of: &Loop<'_>) -> Var {
-    let width = if of.payload.is_uniform { 1.into() } else { of.width };
-    record::literal(Type::U32, 0, width)
-}
-

@@ -18,7 +18,7 @@ use crate::graph::payload::LoopPayload;
 use crate::trace::{loops, record};
 
 /// Up to this number of bytes for each lane, the states of all iterations are stored.
-const STORED_BYTES: usize = 4096;
+const STORED_BYTES: usize = 1024;
 
 /// The states of a loop that are recovered.
 pub(super) struct Wanted {

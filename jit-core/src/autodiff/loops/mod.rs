@@ -44,8 +44,11 @@ use crate::trace::LoopRecorder;
 #[derive(Default)]
 pub(in crate::autodiff) struct Known {
     /// The states that the derivative reads, for each set of states that gradients flow to.
-    used: RefCell<FxHashMap<(RegionId, Vec<bool>), Vec<bool>>>,
+    used: RefCell<FxHashMap<(RegionId, Positions), Positions>>,
 }
+
+/// For each state of a loop, whether it is among some.
+type Positions = Vec<bool>;
 
 /// Returns the values that gradients may flow to from the results of a loop.
 pub(in crate::autodiff) fn inputs(control: &Var) -> Result<Vec<Var>, Error> {

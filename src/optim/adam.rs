@@ -11,7 +11,8 @@ use crate::{Array, Float64, FloatElement, Traverse};
 /// the influence of their beginning. With weight decay, `g + w p` is the gradient; see [`AdamW`] for another one.
 pub type Adam<P> = Optimizer<P, AdamMethod>;
 
-/// [`Adam`] whose weight decay is a step of its own (Loshchilov and Hutter, 2019): `p ← (1 − r w) p − r m̂ / (√v̂ + ε)`.
+/// [`Adam`] whose weight decay is a step of its own (Loshchilov and Hutter, 2019):
+/// `p ← (1 − r w) p − r m̂ / (√v̂ + ε)`.
 pub type AdamW<P> = Optimizer<P, AdamWMethod>;
 
 /// The settings of [`Adam`].

@@ -56,8 +56,8 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
     }
 
     /// Gives a part of the parameters settings of its own, which begin as those of all. The part is named by its path,
-    /// as [`leaves`](crate::leaves) returns it: `encoder` has all that is in `encoder.layers[0].weights`. Of groups that
-    /// have an array in common, the one with the longest path has it.
+    /// as [`leaves`](crate::leaves) returns it: `encoder` has all that is in `encoder.layers[0].weights`. Of groups
+    /// that have an array in common, the one with the longest path has it.
     ///
     /// ```
     /// use jit::optim::Sgd;

@@ -9,6 +9,7 @@ mod operations;
 mod optim;
 mod random;
 mod rows;
+mod scopes;
 mod tensors;
 mod traversal;
 

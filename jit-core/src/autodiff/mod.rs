@@ -7,7 +7,7 @@
 //! | part | file |
 //! |---|---|
 //! | variables: `enable_grad`, `grad`, `backward`, … | `variable` |
-//! | traversals from several values, several times | `traversal` |
+//! | traversals from several values, several times; scopes that gradients leave at their end | `traversal`, `isolate` |
 //! | derivatives of functions, to any order | `functional` |
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
 //! | the graph as gradients see it | `vertex` |
@@ -24,6 +24,7 @@ mod custom;
 mod form;
 mod forward;
 mod functional;
+mod isolate;
 mod node;
 mod passed;
 mod reverse;
@@ -39,10 +40,12 @@ use jit_runtime::Error;
 pub use checkpoint::checkpoint;
 pub use custom::{CustomOp, custom};
 pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
+pub use isolate::{allow_no_grad, isolate};
 pub use traversal::{Keep, Mode};
 
 use crate::graph::Var;
 use crate::graph::gradients::Scope;
+use crate::graph::scopes::ChosenScope;
 use crate::traverse::{Traverse, arrays, owned_arrays};
 use traversal::Seed;
 
@@ -148,6 +151,33 @@ pub fn suspend<R>(function: impl FnOnce() -> R) -> R {
 /// Calls a function inside of [`suspend`]; what it records carries gradients again.
 pub fn resume<R>(function: impl FnOnce() -> R) -> R {
     let _scope = Scope::begin(false);
+    function()
+}
+
+/// Calls a function; in it, no gradients flow through the arrays of a value. Those of values that were computed from
+/// them before do, as do others.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+///
+/// let (mut x, mut y) = (Float::from(2.0), Float::from(3.0));
+/// x.enable_grad();
+/// y.enable_grad();
+/// let z = jit::ad::suspend_for(&x, || &x * &y);
+/// z.backward()?;
+/// assert_eq!((x.grad().item()?, y.grad().item()?), (0.0, 2.0));
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+pub fn suspend_for<R>(tree: &(impl Traverse + ?Sized), function: impl FnOnce() -> R) -> R {
+    let _scope = ChosenScope::begin(&arrays(tree), true);
+    function()
+}
+
+/// Calls a function inside of [`suspend`] or [`suspend_for`]; in it, gradients flow through the arrays of a value, and
+/// through what is computed from them there.
+pub fn resume_for<R>(tree: &(impl Traverse + ?Sized), function: impl FnOnce() -> R) -> R {
+    let _scope = ChosenScope::begin(&arrays(tree), false);
     function()
 }
 

@@ -12,6 +12,7 @@ use super::{collect, passed};
 use crate::array::{Array, Element};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
+use crate::graph::scopes::is_enabled;
 use crate::graph::tape::{self, Tape};
 use crate::misuse::{self, Misuse};
 use crate::trace::{record, reduce};
@@ -55,11 +56,12 @@ impl<T: Element> Array<T> {
         *self = self.detach();
     }
 
-    /// Returns whether gradients flow through the array to a variable. Never for integers and masks, nor for results of
-    /// operations whose derivative is zero everywhere, as `floor`.
+    /// Returns whether values that are computed from the array now carry gradients: whether it depends on a variable,
+    /// and is not [suspended](super::suspend). Never for integers and masks, nor for results of operations whose
+    /// derivative is zero everywhere, as `floor`.
     #[must_use]
     pub fn grad_enabled(&self) -> bool {
-        carries(self.var())
+        is_enabled(self.var())
     }
 
     /// Returns the gradient that was stored for the array, as wide as it: zeros if there is none.
@@ -213,6 +215,11 @@ pub(super) fn store(var: &Var, gradient: Option<Var>) {
 /// Returns the stored gradient, without tangents that flow to it.
 pub(super) fn stored(var: &Var) -> Option<Var> {
     tape::read(var, |record| record.gradient.clone()).flatten()
+}
+
+/// Removes the stored gradient, and returns it.
+pub(super) fn take(var: &Var) -> Option<Var> {
+    tape::read(var, |record| record.gradient.take()).flatten()
 }
 
 /// Adds to the stored gradient.

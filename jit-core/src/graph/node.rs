@@ -24,7 +24,7 @@ use jit_runtime::recording::SizeId;
 
 use super::op::Op;
 use super::payload::{Payload, RegionId};
-use super::{gradients, labels, pool, tape, watch};
+use super::{gradients, labels, pool, scopes, tape, watch};
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
@@ -360,7 +360,10 @@ impl Var {
         // SAFETY: the node came from the pool, so it is dead and ours.
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
-        let var = Var(node);
+        let mut var = Var(node);
+        if flags & flag::GRAD != 0 && gradients::is_scoped() {
+            var = scopes::scoped(var, &draft);
+        }
         if table::is_recording() {
             watch::recorded(&var);
         }

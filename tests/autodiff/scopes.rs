@@ -54,21 +54,24 @@ fn gradients(scope: impl Fn(&[Float; 3], &dyn Fn() -> Float) -> Float) -> [f32; 
         let product = a * b;
         let mut table = Float::zeros(4);
         table.scatter_add(product * c + a.sin() * 0.0, &UInt::from([1, 1, 2]));
-        (table.gather(&UInt::from([1, 1])) * a).sum()
-            + Tensor::from_array(b * Float::from([1.0, 1.0]), [1, 2]).sum(1).array()
+        // Variables themselves, in memory and in an operation with a derivative of its own.
+        table.scatter_add(c, &UInt::from([3]));
+        let extra = table.gather(&UInt::from([3])) + b.prefix_sum();
+        let sum = Tensor::from_array(b * Float::from([1.0, 1.0]), [1, 2]).sum(1);
+        (table.gather(&UInt::from([1, 1])) * a).sum() + sum.array() + extra
     };
     let result = scope(&all, &program);
     ad::allow_no_grad(|| result.backward()).unwrap();
     // The value is the same.
-    assert_eq!(result.item().unwrap(), 2.0 * 60.0 * 2.0 + 6.0);
+    assert_eq!(result.item().unwrap(), 2.0 * 60.0 * 2.0 + 6.0 + 8.0);
     all.each_ref().map(grad)
 }
 
 #[test]
 fn operations_see_only_what_is_chosen() {
     on_each_device(|| {
-        // 4 a² b c + 2 b
-        let (of_a, of_b, of_c) = (8.0 * 2.0 * 15.0, 4.0 * 4.0 * 5.0 + 2.0, 4.0 * 4.0 * 3.0);
+        // 4 a² b c + 3 b + c
+        let (of_a, of_b, of_c) = (8.0 * 2.0 * 15.0, 4.0 * 4.0 * 5.0 + 3.0, 4.0 * 4.0 * 3.0 + 1.0);
         assert_eq!(gradients(|_, f| f()), [of_a, of_b, of_c]);
         assert_eq!(gradients(|all, f| ad::suspend_for(&all[0], f)), [0.0, of_b, of_c]);
         assert_eq!(gradients(|all, f| ad::suspend_for(&all[1..], f)), [of_a, 0.0, 0.0]);

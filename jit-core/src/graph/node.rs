@@ -362,7 +362,7 @@ impl Var {
         this.count.store(1, Ordering::Release);
         let mut var = Var(node);
         if flags & flag::GRAD != 0 && gradients::is_scoped() {
-            var = scopes::scoped(var, &draft);
+            scopes::complete(&mut var, &draft);
         }
         if table::is_recording() {
             watch::recorded(&var);
@@ -371,6 +371,12 @@ impl Var {
             watch::used(&var);
         }
         var
+    }
+
+    /// Replaces an operand of a node that nobody else has seen.
+    pub(super) fn replace_new_operand(&mut self, slot: usize, operand: Var) {
+        let new = ManuallyDrop::new(operand).0.as_ptr();
+        drop(NonNull::new(self.node().operands[slot].swap(new, Ordering::Relaxed)).map(Var));
     }
 
     #[inline]

@@ -128,22 +128,24 @@ fn insert(values: &mut FxHashSet<Weak>, var: &Var) {
     values.insert(var.downgrade());
 }
 
-/// Returns a new node of a draft that carries gradients: itself, or one whose operands carry none where they are not
-/// chosen.
+/// Completes a new node that carries gradients: operands that are not chosen become values without gradients.
 #[cold]
 #[inline(never)]
-pub(super) fn scoped(var: Var, draft: &Draft<'_>) -> Var {
-    if !gradients::is_chosen() || draft.operands.into_iter().flatten().all(passes) {
-        note(&var);
-        return var;
+pub(super) fn complete(var: &mut Var, draft: &Draft<'_>) {
+    if gradients::is_chosen() {
+        let mut flags = draft.flags;
+        for (slot, operand) in draft.operands.iter().enumerate() {
+            match operand {
+                Some(operand) if !passes(operand) => var.replace_new_operand(slot, constant(operand)),
+                Some(operand) => flags |= operand.flags(),
+                None => {}
+            }
+        }
+        if flags & flag::GRAD == 0 {
+            return var.remove_flag(flag::GRAD);
+        }
     }
-    drop(var);
-    let constants = draft.operands.map(|operand| operand.filter(|operand| !passes(operand)).map(constant));
-    let mut operands = draft.operands;
-    for (operand, constant) in operands.iter_mut().zip(&constants) {
-        *operand = constant.as_ref().or(*operand);
-    }
-    Var::new(Draft { operands, ..*draft })
+    note(var);
 }
 
 /// Returns whether an operand may stay what it is.

@@ -10,6 +10,7 @@ mod optim;
 mod random;
 mod rows;
 mod scopes;
+mod seeing;
 mod tensors;
 mod traversal;
 

@@ -209,6 +209,11 @@ impl<T: Element> Array<T> {
         self
     }
 
+    /// Gives the array a name; see [`Array::with_label`]. The gradient of a variable `a` is listed as `a.grad`.
+    pub fn set_label(&self, label: impl Into<String>) {
+        self.var.set_label(label);
+    }
+
     /// Returns the value as a constant for differentiation: no gradients flow through the result.
     #[must_use]
     #[track_caller]

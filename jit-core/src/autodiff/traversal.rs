@@ -1,7 +1,9 @@
 //! Traversals: gradients flow from results to variables, or tangents from variables to results.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
+use jit_runtime::log::{self, Level};
 use jit_runtime::{Error, Site};
 
 use super::forward::Tangents;
@@ -110,6 +112,7 @@ pub(super) fn flow_from(seeds: &[(Var, Var)], keep: Keep) -> Result<(), Error> {
 
 #[track_caller]
 fn flow(seeds: &[(Var, Var)], keep: Keep, is_start: &dyn Fn(&Var) -> bool) -> Result<(), Error> {
+    let begin = Instant::now();
     collect::collect();
     let from: Vec<Var> = seeds.iter().map(|(var, _)| var.clone()).collect();
     let mut vertices = order(&from, &[])?;
@@ -133,7 +136,19 @@ fn flow(seeds: &[(Var, Var)], keep: Keep, is_start: &dyn Fn(&Var) -> bool) -> Re
     if keep == Keep::Nothing {
         release(&vertices);
     }
+    log("backward", &vertices, begin);
     Ok(())
+}
+
+/// Writes a message of a traversal.
+pub(super) fn log(what: &str, vertices: &[Vertex], begin: Instant) {
+    log::emit(Level::Debug, || {
+        let calls = vertices.iter().filter(|vertex| matches!(vertex, Vertex::Call(_))).count();
+        let (values, micros) = (vertices.len() - calls, begin.elapsed().as_micros());
+        let of_own =
+            if calls > 0 { format!(" and {calls} operations with derivatives of their own") } else { String::new() };
+        format!("{what}: through {values} values{of_own}, recorded in {micros} µs")
+    });
 }
 
 /// Removes the vertices from before an isolated scope, except for variables; returns the values among them.
@@ -192,6 +207,7 @@ pub(super) fn forward(from: &[Var], seed: Seed) -> Result<(), Error> {
 /// Returns the gradients of some values by others between them, without storing any.
 #[track_caller]
 pub(super) fn backward_to(from: &[Var], seed: Seed, to: &[Var]) -> Result<Vec<Option<Var>>, Error> {
+    let begin = Instant::now();
     let vertices = order(from, &[])?;
     if vertices.is_empty() {
         nothing_flows(NO_VARIABLE)?;
@@ -200,12 +216,14 @@ pub(super) fn backward_to(from: &[Var], seed: Seed, to: &[Var]) -> Result<Vec<Op
     let mut gradients = Gradients::default();
     from.iter().filter(|var| carries(var)).for_each(|var| gradients.add(var, seed.of(var)));
     gradients.flow(&vertices)?;
+    log("backward", &vertices, begin);
     Ok(to.iter().map(|var| gradients.of(var).map(|var| record::detached(&var))).collect())
 }
 
 /// Returns the tangents of values, from those stored at the variables behind them.
 #[track_caller]
 pub(super) fn forward_to(to: &[Var]) -> Result<Vec<Option<Var>>, Error> {
+    let begin = Instant::now();
     let vertices = order(to, &[])?;
     if vertices.is_empty() {
         nothing_flows(NO_VARIABLE)?;
@@ -218,5 +236,6 @@ pub(super) fn forward_to(to: &[Var]) -> Result<Vec<Option<Var>>, Error> {
         }
     }
     tangents.flow(&vertices)?;
+    log("forward", &vertices, begin);
     Ok(to.iter().map(|var| tangents.of(var).map(|var| record::detached(&var))).collect())
 }

@@ -1,6 +1,7 @@
 //! Variables: arrays at which gradients are stored.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use jit_runtime::{Error, ErrorKind, Site};
 
@@ -47,7 +48,9 @@ impl<T: Element> Array<T> {
             return;
         }
         collect::collect();
-        *self = Array::from_var(tape::taped(self.var(), Tape::Variable, Site::here()));
+        let variable = tape::taped(self.var(), Tape::Variable, Site::here());
+        self.var().label().into_iter().for_each(|label| variable.set_label(label));
+        *self = Array::from_var(variable);
     }
 
     /// Makes the array a constant: [`Array::detach`] in place.
@@ -258,6 +261,7 @@ fn stored_gradient(var: &Var) -> Result<Option<Var>, Error> {
 /// Returns the tangent that has flowed to a value since a time.
 #[track_caller]
 fn pull(var: &Var, since: u64) -> Result<Option<Var>, Error> {
+    let begin = Instant::now();
     let vertices = order(std::slice::from_ref(var), &[])?;
     let _suspended = Scope::begin(true);
     let mut tangents = Tangents::default();
@@ -273,6 +277,7 @@ fn pull(var: &Var, since: u64) -> Result<Option<Var>, Error> {
     }
     if any {
         tangents.flow(&vertices)?;
+        traversal::log("forward", &vertices, begin);
     }
     Ok(tangents.of(var))
 }

@@ -76,7 +76,7 @@ impl Vertex {
     }
 
     /// Returns the vertices that gradients flow to.
-    fn behind(&self) -> Result<SmallVec<[Vertex; 3]>, Error> {
+    pub(super) fn behind(&self) -> Result<SmallVec<[Vertex; 3]>, Error> {
         let values = |vars: &mut dyn Iterator<Item = Var>| vars.filter(carries).map(|var| Vertex::of(&var)).collect();
         Ok(match self {
             Vertex::Call(call) => values(&mut call.inputs.iter().cloned()),

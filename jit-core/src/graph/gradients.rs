@@ -17,6 +17,10 @@ const SUSPENDED: u8 = 1;
 const CHOSEN: u8 = 2;
 /// The nodes that carry gradients are listed.
 const LISTED: u8 = 4;
+/// The nodes that carry gradients get the name of a scope.
+const NAMED: u8 = 8;
+/// What stays in scopes inside.
+const NOTED: u8 = LISTED | NAMED;
 
 thread_local! {
     static FLOW: Cell<u8> = const { Cell::new(0) };
@@ -38,7 +42,7 @@ pub(super) fn is_chosen() -> bool {
 
 /// Returns whether new nodes that carry gradients belong to a scope.
 pub(super) fn is_scoped() -> bool {
-    state() & (CHOSEN | LISTED) != 0
+    state() & (CHOSEN | NOTED) != 0
 }
 
 /// Until it is dropped, values that this thread records carry gradients, or do not.
@@ -48,17 +52,22 @@ impl Scope {
     /// Begins a scope.
     pub(crate) fn begin(is_suspended: bool) -> Scope {
         let own = if is_suspended { SUSPENDED } else { 0 };
-        Scope::change(|state| state & LISTED | own)
+        Scope::change(|state| state & NOTED | own)
     }
 
     /// Begins a scope in which gradients flow to some operands only.
     pub(super) fn begin_chosen() -> Scope {
-        Scope::change(|state| state & LISTED | CHOSEN)
+        Scope::change(|state| state & NOTED | CHOSEN)
     }
 
     /// Begins a scope whose nodes are listed.
     pub(super) fn begin_listed() -> Scope {
         Scope::change(|state| state | LISTED)
+    }
+
+    /// Begins a scope whose nodes get its name.
+    pub(super) fn begin_named() -> Scope {
+        Scope::change(|state| state | NAMED)
     }
 
     fn change(change: impl FnOnce(u8) -> u8) -> Scope {

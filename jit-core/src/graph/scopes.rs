@@ -2,9 +2,11 @@
 //!
 //! `suspend_for` and `resume_for` choose values. An operation on others records their value alone: its operand is
 //! replaced by one that carries no gradients. `isolate` lists the values that are made in it, since gradients stop at
-//! those from before. Both see only nodes that carry gradients, so other programs pay nothing.
+//! those from before. `scope` names them for drawings. All see only nodes that carry gradients, so other programs pay
+//! nothing.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -26,6 +28,7 @@ struct Chosen {
 thread_state! {
     static CHOSEN: RefCell<Option<Chosen>> = RefCell::new(None);
     static ISOLATED: RefCell<Vec<FxHashSet<Weak>>> = RefCell::new(Vec::new());
+    static NAME: RefCell<Option<Arc<str>>> = RefCell::new(None);
 }
 
 /// Returns whether values that are computed from this one now carry gradients.
@@ -109,6 +112,28 @@ pub(crate) fn is_before_isolation(var: &Var) -> bool {
     ISOLATED.with_borrow(|scopes| scopes.last().is_some_and(|made| !made.contains(&var.downgrade())))
 }
 
+/// Until it is dropped, values that carry gradients get a name that stands for all of them.
+pub(crate) struct NamedScope {
+    before: Option<Arc<str>>,
+    _scope: Scope,
+}
+
+impl NamedScope {
+    /// Begins a scope, inside of the one that is open.
+    pub(crate) fn begin(name: &str) -> NamedScope {
+        let before = NAME.with_borrow(Clone::clone);
+        let path = before.as_ref().map_or_else(|| name.to_owned(), |outer| format!("{outer}/{name}"));
+        NAME.with_borrow_mut(|name| *name = Some(path.into()));
+        NamedScope { before, _scope: Scope::begin_named() }
+    }
+}
+
+impl Drop for NamedScope {
+    fn drop(&mut self) {
+        NAME.with_borrow_mut(|name| *name = self.before.take());
+    }
+}
+
 /// Registers a value that carries gradients.
 pub(super) fn note(var: &Var) {
     CHOSEN.with_borrow_mut(|chosen| {
@@ -117,6 +142,7 @@ pub(super) fn note(var: &Var) {
         }
     });
     ISOLATED.with_borrow_mut(|scopes| scopes.last_mut().into_iter().for_each(|made| insert(made, var)));
+    NAME.with_borrow(|name| name.iter().for_each(|name| var.set_scope(Arc::clone(name))));
 }
 
 /// Adds a value. Dead ones are removed before the set grows.

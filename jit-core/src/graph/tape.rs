@@ -245,6 +245,13 @@ impl AllRecords<'_> {
         self.0.get(&node.addr().get())
     }
 
+    /// Returns all nodes that have a record and live, with their records.
+    pub(crate) fn living(&self) -> impl Iterator<Item = (Var, &Record)> {
+        self.0.iter().filter_map(|(address, record)| {
+            Some((Node::revive(NonNull::new(std::ptr::with_exposed_provenance_mut(*address))?)?, record))
+        })
+    }
+
     /// Returns the addresses of nodes that hold gradients.
     pub(crate) fn with_gradients(&self) -> impl Iterator<Item = (usize, &Record)> {
         let holds = |record: &&Record| record.gradient.is_some() || !record.tangents.is_empty();

@@ -61,6 +61,7 @@ mod operators;
 mod order;
 mod packets;
 pub(crate) mod prefix;
+mod prefix_derivatives;
 pub(crate) mod print;
 pub mod promote;
 mod reductions;

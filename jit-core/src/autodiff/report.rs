@@ -59,8 +59,8 @@ fn kept_by(var: &Var, record: &Record) -> Option<Vec<Var>> {
     }
 }
 
-/// Returns the bytes of memory that nodes refer to, over expressions that are not evaluated. Nodes that were seen before
-/// are not counted.
+/// Returns the bytes of memory that nodes refer to, over expressions that are not evaluated. Nodes that were seen
+/// before are not counted.
 fn bytes_behind(nodes: &[Var], seen: &mut FxHashSet<NonNull<Node>>) -> usize {
     let (mut bytes, mut pending) = (0, nodes.to_vec());
     while let Some(var) = pending.pop() {

@@ -4,6 +4,7 @@
 mod custom;
 mod functional;
 mod leaks;
+mod library;
 mod memory;
 mod operations;
 mod optim;

@@ -7,6 +7,7 @@ use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, Site};
 
+use crate::autodiff;
 use crate::graph::node::Node;
 use crate::graph::{Var, pool};
 use crate::schedule::{self as scheduler, state_name};
@@ -85,13 +86,16 @@ pub fn graphviz(tree: &(impl Traverse + ?Sized)) -> String {
 }
 
 /// Returns a table of the arrays that take memory or have a name: number, type, width, state, bytes, name, and the line
-/// that made them. It lists the arrays of all threads.
+/// that made them. It lists the arrays of all threads. The gradient of a variable `a` is named `a.grad`;
+/// [`ad::whos`](crate::ad::whos) lists variables, and what is kept for gradients.
 #[must_use]
 pub fn whos() -> String {
     let mut rows = Vec::new();
+    let gradients = autodiff::names_of_gradients();
     pool::for_each(|number, node| {
         if let Some(var) = Node::revive(node).filter(|var| var.has_data() || var.label().is_some()) {
-            rows.push(row(number, &var));
+            let name = || gradients.iter().find(|(other, _)| other.is_same(&var)).map(|(_, name)| name.clone());
+            rows.push(row(number, &var, var.label().or_else(name)));
         }
     });
     let bytes: usize = rows.iter().map(|(bytes, _)| bytes).sum();
@@ -102,12 +106,13 @@ pub fn whos() -> String {
     table
 }
 
-fn row(number: usize, var: &Var) -> (usize, String) {
+fn row(number: usize, var: &Var, label: Option<String>) -> (usize, String) {
     let (bytes, site) = (bytes_of(var), var.site());
     let (ty, width, state) = (var.ty().name(), var.width(), state_name(var));
-    let label = var.label().map(|label| format!("“{label}” ")).unwrap_or_default();
-    let text =
-        format!("{number:>8}  {ty:5} {width:>10}  {state:12} {bytes:>12}  {label}{}:{}\n", site.file(), site.line());
+    let label = label.map(|label| format!("“{label}” ")).unwrap_or_default();
+    let variable = if autodiff::is_variable(var) { " (variable)" } else { "" };
+    let (file, line) = (site.file(), site.line());
+    let text = format!("{number:>8}  {ty:5} {width:>10}  {state:12} {bytes:>12}  {label}{file}:{line}{variable}\n");
     (bytes, text)
 }
 

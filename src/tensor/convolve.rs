@@ -3,6 +3,7 @@
 use jit_core::misuse::Misuse;
 
 use super::Tensor;
+use super::convolve_derivatives::correlated_with_gradients;
 use super::lengths::{Sizes, is, number, product};
 use super::shape::element_count;
 use super::view::{coordinates, number_of};
@@ -83,6 +84,15 @@ impl<T: Number> Tensor<T> {
 
     #[track_caller]
     fn correlated(&self, kernel: &Tensor<T>, padding: Padding, strides: &[usize]) -> Self {
+        match self.array.grad_enabled() || kernel.array.grad_enabled() {
+            true => correlated_with_gradients(self, kernel, padding, strides),
+            false => self.correlated_values(kernel, padding, strides),
+        }
+    }
+
+    /// Computes a correlation.
+    #[track_caller]
+    pub(super) fn correlated_values(&self, kernel: &Tensor<T>, padding: Padding, strides: &[usize]) -> Self {
         let Some(plan) = Correlation::new(&self.shape, &kernel.shape, padding, strides) else {
             refuse(&self.shape, &kernel.shape, padding, strides)
         };
@@ -119,12 +129,12 @@ fn refuse(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) 
 }
 
 /// The elements that contribute to the results of a correlation.
-struct Correlation {
-    input: Sizes,
-    kernel: Sizes,
-    shape: Sizes,
-    before: Sizes,
-    strides: Vec<usize>,
+pub(super) struct Correlation {
+    pub(super) input: Sizes,
+    pub(super) kernel: Sizes,
+    pub(super) shape: Sizes,
+    pub(super) before: Sizes,
+    pub(super) strides: Vec<usize>,
     /// Whether the products of each result are few enough to be unrolled.
     is_unrolled: bool,
 }
@@ -138,7 +148,7 @@ struct Lane {
 
 impl Correlation {
     #[track_caller]
-    fn new(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) -> Option<Self> {
+    pub(super) fn new(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) -> Option<Self> {
         let axes = strides.len() + 2;
         if input.len() != axes || kernel.len() != axes || strides.contains(&0) || input[1] != kernel[1] {
             return None;

@@ -41,6 +41,7 @@ use lengths::{Lengths, Sizes, product};
 mod broadcast;
 mod compare;
 mod convolve;
+mod convolve_derivatives;
 mod derivatives;
 mod edges;
 mod fold;

@@ -4,14 +4,20 @@
 mod custom;
 mod functional;
 mod leaks;
+mod library;
 mod loops;
 mod memory;
 mod operations;
 mod optim;
+mod prefix;
 mod random;
 mod rows;
+mod scopes;
+mod seeing;
 mod tensors;
 mod traversal;
+
+use jit::Float64;
 
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;
@@ -32,4 +38,45 @@ pub(crate) fn assert_close(got: &[f64], wanted: &[f64], tolerance: f64) {
         let close = (got_one - wanted_one).abs() <= tolerance * (1.0 + wanted_one.abs());
         assert!(same || close, "element {position}: {got_one} instead of {wanted_one}; {got:?} against {wanted:?}");
     }
+}
+
+/// Checks the derivative of a function of arrays, reverse and forward, against central differences, with another weight
+/// for each result.
+#[track_caller]
+pub(crate) fn check_function(name: &str, function: &dyn Fn(&Float64) -> Float64, x: &[f64]) {
+    let count = function(&Float64::from(x)).len();
+    let weights = Float64::from((0..count).map(|i| (i as f64 * 0.7).sin() + 0.3).collect::<Vec<_>>());
+    let loss = |x: &Float64| (function(x) * &weights).sum();
+    let gradient = jit::ad::grad(loss)(&Float64::from(x)).unwrap().to_vec().unwrap();
+    let step = 1e-6;
+    let moved = |position: usize, by: f64| {
+        let mut moved = x.to_vec();
+        moved[position] += by;
+        loss(&Float64::from(moved)).item().unwrap()
+    };
+    let differences: Vec<f64> =
+        (0..x.len()).map(|position| (moved(position, step) - moved(position, -step)) / (2.0 * step)).collect();
+    println!("{name}");
+    assert_close(&gradient, &differences, 2e-6);
+    let direction: Vec<f64> = (0..x.len()).map(|i| (i as f64 * 1.3).cos()).collect();
+    let (_, tangent) = jit::ad::jvp(loss, &Float64::from(x), &Float64::from(&direction[..])).unwrap();
+    let product: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
+    assert_close(&[tangent.item().unwrap()], &[product], 1e-10);
+}
+
+/// Checks the second derivative of a function of arrays in a direction against differences of the first one.
+#[track_caller]
+pub(crate) fn check_second(name: &str, function: &dyn Fn(&Float64) -> Float64, x: &[f64]) {
+    let loss = |x: &Float64| {
+        let y = function(x);
+        (&y * &y * 0.5 + y.sin()).sum()
+    };
+    let direction: Vec<f64> = (0..x.len()).map(|i| (i as f64 * 1.3).cos()).collect();
+    let (x, direction) = (Float64::from(x), Float64::from(&direction[..]));
+    let got = jit::ad::hvp(loss, &x, &direction).unwrap().to_vec().unwrap();
+    let gradient = jit::ad::grad(loss);
+    let at = |by: f64| gradient(&(&x + &direction * by)).unwrap().to_vec().unwrap();
+    let differences: Vec<f64> = at(1e-5).iter().zip(at(-1e-5)).map(|(a, b)| (a - b) / 2e-5).collect();
+    println!("second derivative of {name}");
+    assert_close(&got, &differences, 2e-5);
 }

@@ -1,6 +1,6 @@
 //! Optimisers against their formulas in plain Rust.
 
-use jit::optim::{Adam, RmsProp, Sgd, clip_norm, clip_value};
+use jit::optim::{Adam, AdamW, Method, Optimizer, RmsProp, Setting, Sgd, Skip, clip_norm, clip_value};
 use jit::prelude::*;
 
 use crate::{assert_close, on_each_device};
@@ -13,88 +13,283 @@ struct Parameters {
 }
 
 fn parameters() -> Parameters {
-    Parameters { weights: Float64::from([1.0, -2.0, 0.5]), count: UInt::from([7]), bias: Float::from([0.25]) }
+    Parameters {
+        weights: Float64::from([1.0, -2.0, 0.5]).make_opaque(),
+        count: UInt::from([7]).make_opaque(),
+        bias: Float::from([0.25]).make_opaque(),
+    }
 }
 
 fn numbers(p: &Parameters) -> Vec<f64> {
     let mut all = p.weights.to_vec().unwrap();
     all.extend(p.bias.to_vec().unwrap().into_iter().map(f64::from));
-    assert_eq!(p.count.to_vec().unwrap(), [7]);
     all
 }
 
-/// The gradients of some step.
+/// The gradients of some step; in every third one, an element and the last parameter have none.
 fn gradients(step: usize) -> Parameters {
-    let at = |i: usize| ((step * 5 + i * 3) as f64 * 0.7).sin() * 2.0;
+    let at = |i: usize| ((step * 5 + i * 3) as f64 * 0.7 + 0.4).sin() * 2.0;
+    let zero = if step % 3 == 1 { 0.0 } else { 1.0 };
     Parameters {
-        weights: Float64::from([at(0), at(1), at(2)]),
-        count: UInt::from([0]),
-        bias: Float::from([at(3) as f32]),
+        weights: Float64::from([at(0), at(1) * zero, at(2)]).make_opaque(),
+        count: UInt::from([0]).make_opaque(),
+        bias: Float::from([(at(3) * zero) as f32]).make_opaque(),
     }
 }
 
-/// Runs ten steps, and compares with a plain function of parameter, gradient, two states and the number of the step.
-#[track_caller]
-fn check(
-    mut step: impl FnMut(&mut Parameters, &Parameters),
-    plain: impl Fn(f64, f64, &mut [f64; 2], i32) -> f64,
-    tolerance: f64,
+type Masks = (Mask, Mask, Mask);
+
+#[freeze]
+fn frozen<M: Method>(p: &mut Parameters, g: &Parameters, optimizer: &mut Optimizer<Parameters, M>) {
+    optimizer.step(p, g);
+}
+
+#[freeze]
+fn frozen_masked<M: Method>(
+    p: &mut Parameters,
+    g: &Parameters,
+    optimizer: &mut Optimizer<Parameters, M>,
+    masks: &Masks,
 ) {
+    optimizer.step_masked(p, g, masks);
+}
+
+/// A formula: a parameter, its gradient, three states, the number of its step and its position give the parameter after
+/// the step.
+type Plain<'a> = &'a dyn Fn(f64, f64, &mut [f64; 3], i32, usize) -> f64;
+
+/// Runs ten steps, frozen and not, and compares with a formula. Elements step where `is_on` says so, which gets the
+/// number of the step and the position.
+#[track_caller]
+fn check_where<M: Method>(
+    optimizer: &Optimizer<Parameters, M>,
+    step: impl Fn(usize, &mut Parameters, &Parameters, &mut Optimizer<Parameters, M>),
+    plain: Plain<'_>,
+    is_on: impl Fn(usize, usize) -> bool,
+) {
+    let mut optimizer = optimizer.clone();
     let mut p = parameters();
     let mut wanted = numbers(&p);
-    let mut states = vec![[0.0; 2]; wanted.len()];
+    let mut states = vec![([0.0; 3], 0); wanted.len()];
     for number in 0..10 {
         let g = gradients(number);
-        step(&mut p, &g);
-        for ((p, g), state) in wanted.iter_mut().zip(numbers_of_gradients(&g)).zip(&mut states) {
-            *p = plain(*p, g, state, number as i32 + 1);
+        step(number, &mut p, &g, &mut optimizer);
+        for (position, (p, g)) in wanted.iter_mut().zip(numbers(&g)).enumerate().filter(|(i, _)| is_on(number, *i)) {
+            let (state, steps) = &mut states[position];
+            *steps += 1;
+            *p = plain(*p, g, state, *steps, position);
         }
-        assert_close(&numbers(&p), &wanted, tolerance);
+        let got = numbers(&p);
+        assert_close(&got[..3], &wanted[..3], 1e-13);
+        assert_close(&got[3..], &wanted[3..], 2e-6);
+        assert_eq!(p.count.to_vec().unwrap(), [7]);
     }
 }
 
-fn numbers_of_gradients(g: &Parameters) -> Vec<f64> {
-    let mut all = g.weights.to_vec().unwrap();
-    all.extend(g.bias.to_vec().unwrap().into_iter().map(f64::from));
-    all
+#[track_caller]
+fn check<M: Method>(optimizer: &Optimizer<Parameters, M>, plain: Plain<'_>) {
+    on_each_device(|| {
+        check_where(optimizer, |_, p, g, optimizer| optimizer.step(p, g), plain, |_, _| true);
+        frozen::clear();
+        check_where(optimizer, |_, p, g, optimizer| frozen(p, g, optimizer), plain, |_, _| true);
+        assert!(frozen::stats().recordings <= 2, "{:?}", frozen::stats());
+    });
+}
+
+const EPSILON: f64 = 1e-8;
+
+fn adam_step(decays: [f64; 2], g: f64, s: &mut [f64; 3], t: i32) -> f64 {
+    s[0] = decays[0] * s[0] + (1.0 - decays[0]) * g;
+    s[1] = decays[1] * s[1] + (1.0 - decays[1]) * g * g;
+    let (m, v) = (s[0] / (1.0 - decays[0].powi(t)), s[1] / (1.0 - decays[1].powi(t)));
+    m / (v.sqrt() + EPSILON)
+}
+
+const PROPOSED: [f64; 2] = [0.9, 0.999];
+
+#[test]
+fn gradient_descent_follows_its_formula() {
+    check(&Sgd::new(&parameters(), 0.1), &|p, g, _, _, _| p - 0.1 * g);
+    check(&Sgd::new(&parameters(), 0.1).with_weight_decay(0.5), &|p, g, _, _, _| p - 0.1 * (g + 0.5 * p));
+    check(&Sgd::new(&parameters(), 0.1).with_momentum(0.5), &|p, g, s, _, _| {
+        s[0] = 0.5 * s[0] + g;
+        p - 0.1 * s[0]
+    });
+    check(&Sgd::new(&parameters(), 0.1).with_nesterov_momentum(0.5).with_weight_decay(0.25), &|p, g, s, _, _| {
+        let g = g + 0.25 * p;
+        s[0] = 0.5 * s[0] + g;
+        p - 0.1 * (g + 0.5 * s[0])
+    });
 }
 
 #[test]
-fn steps_follow_their_formulas() {
-    on_each_device(|| {
-        let mut sgd = Sgd::new(&parameters(), 0.1);
-        check(|p, g| sgd.step(p, g), |p, g, _, _| p - 0.1 * g, 1e-6);
-        let mut sgd = Sgd::new(&parameters(), 0.1).with_momentum(0.5);
-        let momentum = |p: f64, g: f64, s: &mut [f64; 2], _| {
-            s[0] = 0.5 * s[0] + g;
-            p - 0.1 * s[0]
-        };
-        check(|p, g| sgd.step(p, g), momentum, 1e-6);
-        let mut sgd = Sgd::new(&parameters(), 0.1).with_nesterov_momentum(0.5);
-        let nesterov = |p: f64, g: f64, s: &mut [f64; 2], _| {
-            s[0] = 0.5 * s[0] + g;
-            p - 0.1 * (g + 0.5 * s[0])
-        };
-        check(|p, g| sgd.step(p, g), nesterov, 1e-6);
-        let mut rms = RmsProp::new(&parameters(), 0.1).with_decay(0.75);
-        let of_rms = |p: f64, g: f64, s: &mut [f64; 2], _| {
-            s[0] = 0.75 * s[0] + 0.25 * g * g;
-            p - 0.1 * g / (s[0].sqrt() + 1e-8)
-        };
-        check(|p, g| rms.step(p, g), of_rms, 1e-5);
-        let adam_of = |weight_decay: f64| {
-            move |p: f64, g: f64, s: &mut [f64; 2], t: i32| {
-                s[0] = 0.5 * s[0] + 0.5 * g;
-                s[1] = 0.75 * s[1] + 0.25 * g * g;
-                let (m, v) = (s[0] / (1.0 - 0.5_f64.powi(t)), s[1] / (1.0 - 0.75_f64.powi(t)));
-                p - 0.1 * weight_decay * p - 0.1 * m / (v.sqrt() + 1e-8)
-            }
-        };
-        let mut adam = Adam::new(&parameters(), 0.1).with_decays([0.5, 0.75]);
-        check(|p, g| adam.step(p, g), adam_of(0.0), 1e-5);
-        let mut adam = Adam::new(&parameters(), 0.1).with_decays([0.5, 0.75]).with_weight_decay(0.125);
-        check(|p, g| adam.step(p, g), adam_of(0.125), 1e-5);
+fn methods_with_means_follow_their_formulas() {
+    let of_rms = |decay: f64, epsilon: f64| {
+        move |p: f64, g: f64, s: &mut [f64; 3], _: i32, _: usize| {
+            s[0] = decay * s[0] + (1.0 - decay) * g * g;
+            p - 0.1 * g / (s[0].sqrt() + epsilon)
+        }
+    };
+    check(&RmsProp::new(&parameters(), 0.1), &of_rms(0.99, EPSILON));
+    check(&RmsProp::new(&parameters(), 0.1).with_decay(0.75).with_epsilon(0.5), &of_rms(0.75, 0.5));
+    check(&Adam::new(&parameters(), 0.1), &|p, g, s, t, _| p - 0.1 * adam_step(PROPOSED, g, s, t));
+    check(&Adam::new(&parameters(), 0.1).with_decays([0.5, 0.75]).with_weight_decay(0.125), &|p, g, s, t, _| {
+        p - 0.1 * adam_step([0.5, 0.75], g + 0.125 * p, s, t)
     });
+    check(&AdamW::new(&parameters(), 0.1), &|p, g, s, t, _| p - 0.1 * 0.01 * p - 0.1 * adam_step(PROPOSED, g, s, t));
+    check(&AdamW::new(&parameters(), 0.1).with_decays([0.5, 0.75]).with_weight_decay(0.125), &|p, g, s, t, _| {
+        p - 0.1 * 0.125 * p - 0.1 * adam_step([0.5, 0.75], g, s, t)
+    });
+}
+
+#[test]
+fn groups_have_settings_of_their_own() {
+    let adam = Adam::new(&parameters(), 0.1).with_group("bias", |bias| {
+        bias.rate = 0.5.into();
+        bias.decays = [0.25, 0.5].map(Setting::from);
+    });
+    check(&adam, &|p, g, s, t, position| match position {
+        3 => p - 0.5 * adam_step([0.25, 0.5], g, s, t),
+        _ => p - 0.1 * adam_step(PROPOSED, g, s, t),
+    });
+    // Of groups inside of each other, the inner one counts.
+    let nested = ((Float::from(1.0), Float::from(1.0)), vec![Float::from(1.0), Float::from(1.0)]);
+    let paths: Vec<String> = jit::leaves(&nested).into_iter().map(|(path, _)| path).collect();
+    let mut sgd = Sgd::new(&nested, 0.5);
+    sgd.group(&paths[1]).rate = 0.125.into();
+    sgd.group(paths[0].strip_suffix(".0").unwrap()).rate = 0.25.into();
+    sgd.group(&paths[3]).momentum = Some(1.0.into());
+    let (mut p, g) = (nested.clone(), nested.clone());
+    sgd.step(&mut p, &g);
+    sgd.step(&mut p, &g);
+    let got = [&p.0.0, &p.0.1, &p.1[0], &p.1[1]].map(|p| p.item().unwrap());
+    assert_eq!(got, [0.5, 0.75, 0.0, -0.5]);
+}
+
+#[test]
+#[should_panic(expected = "the parameters have no part `weight`")]
+fn groups_are_named_by_whole_paths() {
+    let _ = Adam::new(&parameters(), 0.1).with_group("weight", |_| {});
+}
+
+/// Parameters that step by masks: the state of the others, and its age, stay.
+#[test]
+fn masked_parameters_and_elements_stay_with_their_state() {
+    let plain = |p: f64, g: f64, s: &mut [f64; 3], t: i32, _: usize| p - 0.1 * adam_step(PROPOSED, g, s, t);
+    // The second element, and every other step of the last parameter.
+    let is_on = |step: usize, position: usize| match position {
+        1 => step % 3 != 0,
+        3 => step % 2 == 1,
+        _ => true,
+    };
+    let masks = |step: usize| -> Masks {
+        let elements = Mask::from([is_on(step, 0), is_on(step, 1), is_on(step, 2)]);
+        (elements.make_opaque(), Mask::opaque(false), Mask::opaque(is_on(step, 3)))
+    };
+    let adam = Adam::new(&parameters(), 0.1);
+    on_each_device(|| {
+        check_where(&adam, |number, p, g, adam| adam.step_masked(p, g, &masks(number)), &plain, is_on);
+        frozen_masked::clear();
+        check_where(&adam, |number, p, g, adam| frozen_masked(p, g, adam, &masks(number)), &plain, is_on);
+        assert!(frozen_masked::stats().recordings <= 3, "{:?}", frozen_masked::stats());
+        // One mask for all of them.
+        let all = |number: usize| Mask::opaque(number % 2 == 0);
+        let step = |number: usize, p: &mut Parameters, g: &Parameters, adam: &mut Adam<Parameters>| {
+            adam.step_masked(p, g, &all(number));
+        };
+        check_where(&adam, step, &plain, |step, _| step % 2 == 0);
+    });
+}
+
+#[test]
+fn what_had_no_gradient_is_left_out_if_wanted() {
+    let plain = |p: f64, g: f64, s: &mut [f64; 3], t: i32, _: usize| {
+        p - 0.1 * 0.125 * p - 0.1 * adam_step([0.5, 0.75], g, s, t)
+    };
+    let adam = || AdamW::new(&parameters(), 0.1).with_decays([0.5, 0.75]).with_weight_decay(0.125);
+    on_each_device(|| {
+        for (skip, positions) in [(Skip::ZeroArrays, &[3][..]), (Skip::ZeroElements, &[1, 3]), (Skip::Nothing, &[])] {
+            let is_on = |step: usize, position: usize| step % 3 != 1 || !positions.contains(&position);
+            let adam = adam().with_skip(skip);
+            check_where(&adam, |_, p, g, adam| adam.step(p, g), &plain, is_on);
+            frozen::clear();
+            check_where(&adam, |_, p, g, adam| frozen(p, g, adam), &plain, is_on);
+            assert!(frozen::stats().recordings <= 3, "{skip:?} {:?}", frozen::stats());
+        }
+    });
+}
+
+#[freeze]
+fn scheduled(p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>, round: &mut Float64) {
+    // A schedule on the device.
+    sgd.settings.rate = (0.5 / (&*round + 1.0)).into();
+    *round += 1.0;
+    sgd.step(p, g);
+}
+
+#[test]
+fn rates_change_without_new_recordings() {
+    on_each_device(|| {
+        frozen::clear();
+        let change = |number: usize, p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>| {
+            sgd.settings.rate = (0.1 + number as f64).into();
+            frozen(p, g, sgd);
+        };
+        let sgd = Sgd::new(&parameters(), 0.0);
+        check_where(&sgd, change, &|p, g, _, t, _| p - (0.1 + f64::from(t - 1)) * g, |_, _| true);
+        assert!(frozen::stats().recordings <= 2, "{:?}", frozen::stats());
+        // An array of width 1, and from then on a rate for each element.
+        let by_array = |number: usize, p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>| {
+            let rates = Float64::from([0.5, 1.0, 2.0]) * number as f64;
+            sgd.settings.rate = Float::from([0.25 * number as f32]).make_opaque().into();
+            sgd.group("weights").rate = rates.make_opaque().into();
+            frozen(p, g, sgd);
+        };
+        let rates = [0.5, 1.0, 2.0, 0.25];
+        check_where(&sgd, by_array, &|p, g, _, t, i| p - rates[i] * f64::from(t - 1) * g, |_, _| true);
+        assert!(frozen::stats().recordings <= 4, "{:?}", frozen::stats());
+        let round = std::cell::RefCell::new(Float64::opaque(0.0));
+        scheduled::clear();
+        let on_device = |_, p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>| {
+            scheduled(p, g, sgd, &mut round.borrow_mut());
+        };
+        check_where(&sgd, on_device, &|p, g, _, t, _| p - 0.5 / f64::from(t) * g, |_, _| true);
+        assert!(scheduled::stats().recordings <= 2, "{:?}", scheduled::stats());
+    });
+}
+
+/// Asserts that a function panics with a message.
+#[track_caller]
+fn assert_refused(function: impl FnOnce(), wanted: &str) {
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(function)).unwrap_err();
+    let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+    assert!(text.contains(wanted) && text.contains("optim.rs"), "{text}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let mut p = parameters();
+    let before = numbers(&p);
+    let mut adam = Adam::new(&p, 0.1);
+    let mut g = gradients(0);
+    g.bias = Float::from([1.0, 2.0]);
+    assert_refused(|| adam.step(&mut p, &g), "the gradient of `bias` has width 2, and it has 1");
+    let g = gradients(0);
+    assert_refused(
+        || adam.step_masked(&mut p, &g, &vec![Mask::from(true); 2]),
+        "2 arrays do not select among 3 parameters",
+    );
+    assert_refused(
+        || adam.step_masked(&mut p, &g, &(Mask::from(true), Mask::from(true), UInt::from(1))),
+        "3 arrays do not select among 3 parameters",
+    );
+    assert_refused(|| adam.step_masked(&mut p, &g, &Mask::from([true, true])), "the mask of `weights` has width 2");
+    adam.settings.rate = Float::from([1.0, 2.0, 3.0]).into();
+    assert_refused(|| adam.step(&mut p, &g), "the setting of `bias` has width 3, and it has 1");
+    assert_eq!(numbers(&p), before);
+    adam.settings.rate = 0.1.into();
+    adam.step(&mut p, &g);
+    assert!(numbers(&p).iter().zip(&before).all(|(p, before)| (p - before).abs() > 0.09));
 }
 
 #[test]
@@ -125,7 +320,7 @@ fn a_frozen_step_holds_the_state_of_its_optimiser() {
         let mut last = first;
         for round in 0..200 {
             if round == 100 {
-                adam.rate = Float::opaque(0.01);
+                adam.settings.rate = 0.01.into();
             }
             last = step(&mut p, &mut adam).item().unwrap();
         }

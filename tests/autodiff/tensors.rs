@@ -2,6 +2,7 @@
 
 use jit::ad;
 use jit::prelude::*;
+use jit::tensor::Padding;
 
 use crate::{assert_close, on_each_device};
 
@@ -122,5 +123,69 @@ fn derivatives_of_tensors_nest() {
         let (above, below) = (at(step), at(-step));
         let wanted: Vec<f64> = above.iter().zip(&below).map(|(a, b)| (a - b) / (2.0 * step)).collect();
         assert_close(&product, &wanted, 1e-6);
+    });
+}
+
+/// A convolution of parts of an array: the first elements are the input, the others the kernels.
+fn convolved(x: &Float64, input: &[usize], kernel: &[usize], padding: Padding, strides: &[usize]) -> Float64 {
+    let [count, of_kernel]: [usize; 2] = [input, kernel].map(|shape| shape.iter().product());
+    let part = |range: std::ops::Range<usize>, shape: &[usize]| Tensor::from_array(x.slice(range), shape.to_vec());
+    let (input, kernel) = (part(0..count, input), part(count..count + of_kernel, kernel));
+    let result = match *strides {
+        [stride] => input.conv1d(&kernel, padding, stride),
+        [rows, columns] => input.conv2d(&kernel, padding, [rows, columns]),
+        _ => unreachable!("convolutions have one or two axes"),
+    };
+    result.array().clone()
+}
+
+#[test]
+fn convolutions_have_derivatives_by_input_and_kernels() {
+    type Case = (&'static [usize], &'static [usize], Padding, &'static [usize]);
+    let cases: [Case; 8] = [
+        (&[1, 1, 7], &[1, 1, 3], Padding::Valid, &[1]),
+        (&[2, 2, 6], &[3, 2, 2], Padding::Same, &[2]),
+        (&[1, 2, 9], &[2, 2, 3], Padding::Zeros(2), &[3]),
+        (&[1, 1, 3], &[1, 1, 3], Padding::Valid, &[1]),
+        (&[2, 1, 4, 5], &[1, 1, 2, 3], Padding::Valid, &[1, 1]),
+        (&[1, 2, 5, 4], &[2, 2, 3, 3], Padding::Same, &[2, 1]),
+        (&[1, 1, 4, 4], &[2, 1, 3, 2], Padding::Zeros(1), &[2, 3]),
+        // More than 32 products for each result: a loop.
+        (&[1, 3, 4, 4], &[1, 3, 4, 3], Padding::Same, &[1, 2]),
+    ];
+    on_each_device(|| {
+        for (input, kernel, padding, strides) in cases {
+            let count = input.iter().product::<usize>() + kernel.iter().product::<usize>();
+            let x: Vec<f64> = (0..count).map(|i| ((i * 37 + 11) % 101) as f64 / 40.0 - 1.2).collect();
+            let name = format!("{input:?} {kernel:?} {padding:?} {strides:?}");
+            let f = |x: &Float64| convolved(x, input, kernel, padding, strides);
+            crate::check_function(&name, &f, &x);
+            crate::check_second(&name, &f, &x);
+        }
+    });
+}
+
+/// Large inputs and few kernels: the derivative by the kernels sums many products for each of few elements.
+#[test]
+fn derivatives_of_convolutions_are_right_for_long_signals() {
+    on_each_device(|| {
+        let length = 9000;
+        let signal: Vec<f64> = (0..length).map(|i| ((i * 7919) % 1009) as f64 / 500.0 - 1.0).collect();
+        let signal = Tensor::from_array(Float64::from(signal), [1, 1, length]);
+        let kernel = Tensor::from([[[0.5, -1.0, 2.0]]]);
+        let weights = Float64::linspace(-1.0, 1.0, length - 2);
+        let loss = |(x, k): &(Tensor<f64>, Tensor<f64>)| (x.conv1d(k, Padding::Valid, 1).array() * &weights).sum();
+        let (of_signal, of_kernel) = ad::grad(loss)(&(signal.clone(), kernel)).unwrap();
+        let (x, w) = (signal.to_vec().unwrap(), weights.to_vec().unwrap());
+        let tap = |k: usize| w.iter().enumerate().map(|(i, w)| w * x[i + k]).sum::<f64>();
+        assert_close(&of_kernel.to_vec().unwrap(), &[tap(0), tap(1), tap(2)], 1e-11);
+        let at = |i: isize| usize::try_from(i).ok().and_then(|i| w.get(i)).copied().unwrap_or(0.0);
+        let wanted = (0..length as isize).map(|i| 0.5 * at(i) - at(i - 1) + 2.0 * at(i - 2));
+        assert_close(&of_signal.to_vec().unwrap(), &wanted.collect::<Vec<_>>(), 1e-12);
+        // Halves are added in single precision.
+        let x = Tensor::from_array(Half::ones(3000), [1, 1, 3000]);
+        let k = Tensor::from_array(Half::ones(1), [1, 1, 1]);
+        let of_kernel = ad::grad(|k: &Tensor<half::f16>| x.conv1d(k, Padding::Valid, 1).array().sum())(&k).unwrap();
+        assert_eq!(of_kernel.to_vec().unwrap()[0].to_f32(), 3000.0);
     });
 }

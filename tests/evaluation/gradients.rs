@@ -2,7 +2,7 @@
 
 use jit::prelude::*;
 
-use crate::{count, on_each_device};
+use crate::{count, messages, on_each_device};
 
 #[test]
 fn a_value_and_its_gradient_are_one_kernel() {
@@ -65,4 +65,27 @@ fn steps_of_descent() {
     assert!(most <= 10 * 400_000, "{most} bytes");
     let expected = 0.8_f32.powi(50);
     assert!((x.get(99_999).unwrap() - expected).abs() < 1e-5);
+}
+
+#[test]
+fn traversals_report_what_they_processed() {
+    on_each_device(|| {
+        let logged = messages(|| {
+            let mut x = Float::from([1.0, 2.0]);
+            x.enable_grad();
+            (x.prefix_sum() * 2.0).backward().unwrap();
+            let y = &x * &x;
+            x.forward().unwrap();
+            let _ = y.grad();
+            jit::ad::grad(|x: &Float| x.sin())(&x.detach()).unwrap();
+        });
+        let found: Vec<&String> = logged.iter().filter(|text| text.contains(": through ")).collect();
+        let starts = [
+            "backward: through 3 values and 1 operations with derivatives of their own, recorded in ",
+            "forward: through 2 values, recorded in ",
+            "backward: through 2 values, recorded in ",
+        ];
+        assert_eq!(found.len(), 3, "{logged:?}");
+        found.iter().zip(starts).for_each(|(text, start)| assert!(text.starts_with(start), "{text}"));
+    });
 }

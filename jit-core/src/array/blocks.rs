@@ -6,6 +6,7 @@ use jit_runtime::ir::ReduceOp;
 use super::derivatives::BlockRule;
 use super::reductions::check_op;
 use super::{Array, Element, Number};
+use crate::graph::Var;
 use crate::graph::tape::{self, Rule};
 use crate::misuse::Misuse;
 use crate::size::Size;
@@ -49,10 +50,15 @@ impl<T: Element> Array<T> {
                 .value("the array", &self.var)
                 .panic();
         }
-        let value = blocks::block_reduce(op, &self.var, elements);
-        let rule = || -> Box<dyn Rule> { Box::new(BlockRule { op, block: elements }) };
-        Array::from_var(tape::attach_one(value, vec![self.var.clone()], rule, Site::here()))
+        Array::from_var(block_reduced(op, &self.var, elements))
     }
+}
+
+/// Records a reduction of blocks that has a derivative.
+#[track_caller]
+pub(super) fn block_reduced(op: ReduceOp, var: &Var, block: Size) -> Var {
+    let rule = || -> Box<dyn Rule> { Box::new(BlockRule { op, block }) };
+    tape::attach_one(blocks::block_reduce(op, var, block), vec![var.clone()], rule, Site::here())
 }
 
 impl<T: Number> Array<T> {

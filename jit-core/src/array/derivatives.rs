@@ -6,11 +6,12 @@ use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type};
 use smallvec::smallvec;
 
 use super::Scan;
-use super::prefix::prefix_of;
+use super::blocks::block_reduced;
+use super::prefix::scan;
 use crate::graph::Var;
 use crate::graph::tape::{Call, Flow, Rule};
 use crate::size::Size;
-use crate::trace::{blocks, gather, record};
+use crate::trace::{gather, record};
 
 /// The derivative of a reduction of blocks.
 pub(super) struct BlockRule {
@@ -22,7 +23,7 @@ impl BlockRule {
     /// Returns the derivative of each block's result by each of its elements, for a result of each block.
     #[track_caller]
     fn weight(&self, x: &Var, y: &Var) -> Option<Var> {
-        let in_blocks = |scan: Scan| prefix_of(x, self.op, scan.per_block(self.block));
+        let in_blocks = |of: Scan| scan(x, self.op, of.per_block(self.block));
         match self.op {
             ReduceOp::Add => None,
             // The product of all others, zeros among them or not.
@@ -71,46 +72,7 @@ impl Rule for BlockRule {
         let (Some(tangent), Some(y)) = (&tangents[0], y) else { return Ok(smallvec![None]) };
         let tangent = record::broadcast(tangent, x.width());
         let weighted = self.weight(x, &y).map(|weight| record::binary(BinaryOp::Mul, &tangent, &weight));
-        Ok(smallvec![Some(blocks::block_reduce(ReduceOp::Add, &weighted.unwrap_or(tangent), self.block))])
-    }
-}
-
-/// The derivative of a prefix reduction.
-pub(super) struct PrefixRule {
-    pub(super) op: ReduceOp,
-    pub(super) scan: Scan,
-}
-
-impl PrefixRule {
-    fn refuse(&self) -> Error {
-        let what = format!("gradients do not flow through a prefix reduction by `ReduceOp::{:?}`", self.op);
-        Error::new(jit_runtime::ErrorKind::InvalidArgument, what).with_hint("prefix sums have derivatives")
-    }
-}
-
-impl Rule for PrefixRule {
-    fn name(&self) -> &str {
-        "prefix"
-    }
-
-    #[track_caller]
-    fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
-        if self.op != ReduceOp::Add {
-            return Err(self.refuse().at(call.site));
-        }
-        let Some(gradient) = &gradients[0] else { return Ok(smallvec![None]) };
-        let gradient = record::broadcast(gradient, call.inputs[0].width());
-        Ok(smallvec![Some(prefix_of(&gradient, ReduceOp::Add, self.scan.reversed()))])
-    }
-
-    #[track_caller]
-    fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
-        if self.op != ReduceOp::Add {
-            return Err(self.refuse().at(call.site));
-        }
-        let Some(tangent) = &tangents[0] else { return Ok(smallvec![None]) };
-        let tangent = record::broadcast(tangent, call.inputs[0].width());
-        Ok(smallvec![Some(prefix_of(&tangent, ReduceOp::Add, self.scan))])
+        Ok(smallvec![Some(block_reduced(ReduceOp::Add, &weighted.unwrap_or(tangent), self.block))])
     }
 }
 
@@ -121,6 +83,6 @@ pub(crate) fn product_of_others(x: &Var) -> Var {
         Type::F16 | Type::BF16 => record::cast(Type::F32, x),
         _ => x.clone(),
     };
-    let others = [Scan::exclusive(), Scan::exclusive().reverse()].map(|scan| prefix_of(&wide, ReduceOp::Mul, scan));
+    let others = [Scan::exclusive(), Scan::exclusive().reverse()].map(|of| scan(&wide, ReduceOp::Mul, of));
     record::cast(x.ty(), &record::binary(BinaryOp::Mul, &others[0], &others[1]))
 }

@@ -61,6 +61,7 @@ mod operators;
 mod order;
 mod packets;
 pub(crate) mod prefix;
+mod prefix_derivatives;
 pub(crate) mod print;
 pub mod promote;
 mod reductions;
@@ -207,6 +208,11 @@ impl<T: Element> Array<T> {
     pub fn with_label(self, label: impl Into<String>) -> Self {
         self.var.set_label(label);
         self
+    }
+
+    /// Gives the array a name; see [`Array::with_label`]. The gradient of a variable `a` is listed as `a.grad`.
+    pub fn set_label(&self, label: impl Into<String>) {
+        self.var.set_label(label);
     }
 
     /// Returns the value as a constant for differentiation: no gradients flow through the result.

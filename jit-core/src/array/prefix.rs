@@ -4,7 +4,7 @@ use jit_runtime::Site;
 use jit_runtime::ir::ReduceOp;
 use jit_runtime::launch::native::{Call, Prefix, is_supported_prefix};
 
-use super::derivatives::PrefixRule;
+use super::prefix_derivatives::PrefixRule;
 use super::{Array, Element, Number};
 use crate::graph::Var;
 use crate::graph::tape::{self, Rule};
@@ -29,9 +29,9 @@ use crate::trace::{native, record};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scan {
-    is_exclusive: bool,
-    is_reverse: bool,
-    block: Option<Size>,
+    pub(super) is_exclusive: bool,
+    pub(super) is_reverse: bool,
+    pub(super) block: Option<Size>,
 }
 
 impl Scan {
@@ -74,6 +74,13 @@ pub(crate) fn prefix_of(var: &Var, op: ReduceOp, scan: Scan) -> Var {
     native::call(Call::Prefix(prefix), native::sizes(block), &[var], var.ty(), var.width())
 }
 
+/// Records a prefix reduction that has a derivative.
+#[track_caller]
+pub(super) fn scan(var: &Var, op: ReduceOp, scan: Scan) -> Var {
+    let rule = || -> Box<dyn Rule> { Box::new(PrefixRule { op, scan }) };
+    tape::attach_one(prefix_of(var, op, scan), vec![var.clone()], rule, Site::here())
+}
+
 impl<T: Element> Array<T> {
     /// Returns the reduction of all elements up to each one, as wide as the array.
     ///
@@ -108,9 +115,7 @@ impl<T: Element> Array<T> {
         if self.width() == 0 {
             return Array::from_var(record::literal(T::TYPE, 0, 0));
         }
-        let value = prefix_of(&self.var, op, scan);
-        let rule = || -> Box<dyn Rule> { Box::new(PrefixRule { op, scan }) };
-        Array::from_var(tape::attach_one(value, vec![self.var.clone()], rule, site))
+        Array::from_var(self::scan(&self.var, op, scan))
     }
 
     /// Returns the reduction of all elements up to and including each one; see [`Array::prefix`].

@@ -17,7 +17,7 @@ use crate::size::Size;
 use crate::trace::scatter::{self, Request};
 use crate::trace::{gather as lanes, local, record};
 use crate::traverse::leaves::Leaves;
-use crate::traverse::{self, Traverse, arrays, owned_arrays};
+use crate::traverse::{self, Leaf, Traverse, Visitor, arrays, owned_arrays};
 
 /// Gathers the elements of every array at some positions, like [`Array::gather`]. The result has the shape of the
 /// value.
@@ -226,13 +226,13 @@ fn put_arrays(tree: &mut impl Traverse, vars: Vec<Var>) {
 
 /// A function of arrays of any float type, for [`map_floats`].
 #[doc(hidden)]
-pub trait FloatRule<const N: usize, const M: usize> {
-    /// Returns the results for one array of each value.
-    fn apply<T: FloatElement>(&self, arrays: [Array<T>; N]) -> [Array<T>; M];
+pub trait FloatRule {
+    /// Returns the results for one array of each value; `position` is that of the array among all of its value.
+    fn apply<T: FloatElement>(&mut self, position: usize, arrays: Vec<Array<T>>) -> Vec<Array<T>>;
 }
 
-/// Applies a function to the float arrays of values of one form, one of each at a time; returns values of that form
-/// with the results. Other arrays are those of the first value.
+/// Applies a function to the float arrays of values of one form, one of each at a time; returns as many values of that
+/// form as wanted, with the results. Other arrays are those of the first value.
 ///
 /// # Panics
 ///
@@ -240,33 +240,42 @@ pub trait FloatRule<const N: usize, const M: usize> {
 #[doc(hidden)]
 #[must_use]
 #[track_caller]
-pub fn map_floats<X, R, const N: usize, const M: usize>(rule: &R, trees: [&X; N]) -> [X; M]
-where
-    X: Traverse + Clone,
-    R: FloatRule<N, M>,
-{
-    let leaves = trees.map(|tree| owned_arrays(tree));
+pub fn map_floats<X: Traverse + Clone>(rule: &mut impl FloatRule, trees: &[&X], wanted: usize) -> Vec<X> {
+    let leaves: Vec<Vec<Var>> = trees.iter().map(|tree| owned_arrays(*tree)).collect();
     leaves.iter().for_each(|other| check_same_leaves(&leaves[0], other));
-    let mut results: [Vec<Var>; M] = [const { Vec::new() }; M];
-    for position in 0..leaves[0].len() {
-        let vars = leaves.each_ref().map(|leaves| leaves[position].clone());
-        let found = match vars[0].ty() {
-            Type::F16 => applied::<half::f16, R, N, M>(rule, vars),
-            Type::BF16 => applied::<half::bf16, R, N, M>(rule, vars),
-            Type::F32 => applied::<f32, R, N, M>(rule, vars),
-            Type::F64 => applied::<f64, R, N, M>(rule, vars),
-            _ => std::array::from_fn(|_| vars[0].clone()),
+    let mut results = vec![Vec::new(); wanted];
+    for (position, first) in leaves[0].iter().enumerate() {
+        let vars = leaves.iter().map(|leaves| leaves[position].clone());
+        let found = match first.ty() {
+            Type::F16 => applied::<half::f16>(rule, position, vars),
+            Type::BF16 => applied::<half::bf16>(rule, position, vars),
+            Type::F32 => applied::<f32>(rule, position, vars),
+            Type::F64 => applied::<f64>(rule, position, vars),
+            _ => vec![first.clone(); wanted],
         };
         results.iter_mut().zip(found).for_each(|(result, var)| result.push(var));
     }
-    results.map(|vars| with_arrays(trees[0], vars))
+    let mut all = Vec::with_capacity(wanted);
+    for vars in results {
+        all.push(with_arrays(trees[0], vars));
+    }
+    all
 }
 
 #[track_caller]
-fn applied<T, R, const N: usize, const M: usize>(rule: &R, vars: [Var; N]) -> [Var; M]
-where
-    T: FloatElement,
-    R: FloatRule<N, M>,
-{
-    rule.apply::<T>(vars.map(Array::from_var)).map(Array::into_var)
+fn applied<T: FloatElement>(rule: &mut impl FloatRule, position: usize, vars: impl Iterator<Item = Var>) -> Vec<Var> {
+    let found = rule.apply::<T>(position, vars.map(Array::from_var).collect());
+    found.into_iter().map(Array::into_var).collect()
+}
+
+/// Returns the arrays of a value that can be replaced, each with its path.
+#[doc(hidden)]
+pub fn owned_with_paths(tree: &impl Traverse) -> Vec<(String, Var)> {
+    let mut found = Vec::new();
+    tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
+        if let Leaf::Array(var) = leaf {
+            found.push((path.to_owned(), var.clone()));
+        }
+    }));
+    found
 }

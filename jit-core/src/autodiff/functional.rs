@@ -1,6 +1,7 @@
 //! Derivatives of functions: nothing is stored, and they nest to any order.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use jit_runtime::{Error, ErrorKind, Site};
 
@@ -8,7 +9,7 @@ use super::form::with_arrays;
 use super::forward::Tangents;
 use super::reverse::Gradients;
 use super::vertex::{Source, Value, Vertex, carries, order};
-use super::weight;
+use super::{traversal, weight};
 use crate::array::{Array, FloatElement};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
@@ -80,24 +81,28 @@ impl Called {
     /// Returns the gradients of the arguments; zeros for those that are no floats.
     #[track_caller]
     fn pull_back(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
+        let begin = Instant::now();
         let _scope = Scope::begin(gradients::is_suspended() || !(self.is_nested || seeds.iter().any(carries)));
         let mut gradients = Gradients::default();
         for (result, seed) in self.results.iter().zip(seeds).filter(|(result, _)| carries(result)) {
             gradients.add(result, seed.clone());
         }
         gradients.flow(&self.vertices)?;
+        traversal::log("backward", &self.vertices, begin);
         Ok(self.arguments.iter().map(|argument| final_flow(gradients.of(argument), argument)).collect())
     }
 
     /// Returns the tangents of the results; zeros for those that are no floats.
     #[track_caller]
     fn push_forward(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
+        let begin = Instant::now();
         let _scope = Scope::begin(gradients::is_suspended() || !(self.is_nested || seeds.iter().any(carries)));
         let mut tangents = Tangents::default();
         for (argument, seed) in self.arguments.iter().zip(seeds).filter(|(argument, _)| carries(argument)) {
             tangents.set(argument, seed.clone());
         }
         tangents.flow(&self.vertices)?;
+        traversal::log("forward", &self.vertices, begin);
         Ok(self.results.iter().map(|result| final_flow(tangents.of(result), result)).collect())
     }
 }

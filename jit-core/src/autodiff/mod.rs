@@ -7,7 +7,7 @@
 //! | part | file |
 //! |---|---|
 //! | variables: `enable_grad`, `grad`, `backward`, … | `variable` |
-//! | traversals from several values, several times | `traversal` |
+//! | traversals from several values, several times; scopes that gradients leave at their end | `traversal`, `isolate` |
 //! | derivatives of functions, to any order | `functional` |
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
 //! | the graph as gradients see it | `vertex` |
@@ -15,6 +15,7 @@
 //! | how gradients pass an operation, by its lanes | `node`, `weight`, `special` |
 //! | recorded loops, per-lane local memory | `loops`, `memory` |
 //! | gradients that nobody can ask for any more | `collect` |
+//! | drawings and listings | `draw`, `report` |
 //!
 //! Operations that are lowered to others have their derivatives where they are (`array/derivatives.rs`). What nodes
 //! keep for differentiation is in `graph/tape.rs`.
@@ -22,13 +23,16 @@
 mod checkpoint;
 mod collect;
 mod custom;
+mod draw;
 mod form;
 mod forward;
 mod functional;
+mod isolate;
 mod loops;
 mod memory;
 mod node;
 mod passed;
+mod report;
 mod reverse;
 mod scaled;
 mod special;
@@ -41,12 +45,17 @@ use jit_runtime::Error;
 
 pub use checkpoint::checkpoint;
 pub use custom::{CustomOp, custom};
+pub use draw::graphviz;
 pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
+pub use isolate::{allow_no_grad, isolate};
+pub use report::{Retained, retained, whos};
+pub(crate) use report::{is_variable, names_of_gradients};
 pub use traversal::{Keep, Mode};
 
 use crate::graph::Var;
 use crate::graph::gradients::Scope;
-use crate::traverse::{Traverse, arrays, owned_arrays};
+use crate::graph::scopes::{ChosenScope, NamedScope};
+use crate::traverse::{Leaf, Traverse, Visitor, arrays, owned_arrays};
 use traversal::Seed;
 
 /// Lets gradients flow from all arrays of a value, each of whose elements counts once, to the variables behind them;
@@ -152,6 +161,69 @@ pub fn suspend<R>(function: impl FnOnce() -> R) -> R {
 pub fn resume<R>(function: impl FnOnce() -> R) -> R {
     let _scope = Scope::begin(false);
     function()
+}
+
+/// Calls a function; in it, no gradients flow through the arrays of a value. Those of values that were computed from
+/// them before do, as do others.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+///
+/// let (mut x, mut y) = (Float::from(2.0), Float::from(3.0));
+/// x.enable_grad();
+/// y.enable_grad();
+/// let z = jit::ad::suspend_for(&x, || &x * &y);
+/// z.backward()?;
+/// assert_eq!((x.grad().item()?, y.grad().item()?), (0.0, 2.0));
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+pub fn suspend_for<R>(tree: &(impl Traverse + ?Sized), function: impl FnOnce() -> R) -> R {
+    let _scope = ChosenScope::begin(&arrays(tree), true);
+    function()
+}
+
+/// Calls a function inside of [`suspend`] or [`suspend_for`]; in it, gradients flow through the arrays of a value, and
+/// through what is computed from them there.
+pub fn resume_for<R>(tree: &(impl Traverse + ?Sized), function: impl FnOnce() -> R) -> R {
+    let _scope = ChosenScope::begin(&arrays(tree), false);
+    function()
+}
+
+/// Calls a function; [`graphviz`] draws the values that are computed in it, and through which gradients flow, in a box
+/// of this name. Scopes nest. Nothing else depends on them.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+///
+/// let mut x = Float::from([1.0, 2.0]);
+/// x.enable_grad();
+/// let loss = jit::ad::scope("loss", || (&x * &x).sum());
+/// assert!(jit::ad::graphviz(&loss).contains("label=\"loss\""));
+/// ```
+pub fn scope<R>(name: &str, function: impl FnOnce() -> R) -> R {
+    let _scope = NamedScope::begin(name);
+    function()
+}
+
+/// Names all arrays of a value, by a name and their paths in it: `layer.weights[0]`.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+///
+/// let pair = (Float::from(1.0), Float::from(2.0));
+/// jit::ad::set_label(&pair, "pair");
+/// assert_eq!(jit::leaves(&pair)[1].1.label.as_deref(), Some("pair.1"));
+/// ```
+pub fn set_label(tree: &(impl Traverse + ?Sized), name: &str) {
+    tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
+        if let Leaf::Array(var) | Leaf::Shared(var) = leaf {
+            let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+            var.set_label(format!("{name}{dot}{path}"));
+        }
+    }));
 }
 
 #[track_caller]

@@ -1,6 +1,7 @@
 //! Variables: arrays at which gradients are stored.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use jit_runtime::{Error, ErrorKind, Site};
 
@@ -13,6 +14,7 @@ use crate::array::{Array, Element};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
 use crate::graph::payload::RegionId;
+use crate::graph::scopes::is_enabled;
 use crate::graph::tape::{self, Tape};
 use crate::misuse::{self, Misuse};
 use crate::trace::{record, reduce};
@@ -49,7 +51,9 @@ impl<T: Element> Array<T> {
             return;
         }
         collect::collect();
-        *self = Array::from_var(tape::taped(self.var(), Tape::Variable, Site::here()));
+        let variable = tape::taped(self.var(), Tape::Variable, Site::here());
+        self.var().label().into_iter().for_each(|label| variable.set_label(label));
+        *self = Array::from_var(variable);
     }
 
     /// Makes the array a constant: [`Array::detach`] in place.
@@ -58,11 +62,12 @@ impl<T: Element> Array<T> {
         *self = self.detach();
     }
 
-    /// Returns whether gradients flow through the array to a variable. Never for integers and masks, nor for results of
-    /// operations whose derivative is zero everywhere, as `floor`.
+    /// Returns whether values that are computed from the array now carry gradients: whether it depends on a variable,
+    /// and is not [suspended](super::suspend). Never for integers and masks, nor for results of operations whose
+    /// derivative is zero everywhere, as `floor`.
     #[must_use]
     pub fn grad_enabled(&self) -> bool {
-        carries(self.var())
+        is_enabled(self.var())
     }
 
     /// Returns the gradient that was stored for the array, as wide as it: zeros if there is none.
@@ -218,6 +223,11 @@ pub(super) fn stored(var: &Var) -> Option<Var> {
     tape::read(var, |record| record.gradient.clone()).flatten()
 }
 
+/// Removes the stored gradient, and returns it.
+pub(super) fn take(var: &Var) -> Option<Var> {
+    tape::read(var, |record| record.gradient.take()).flatten()
+}
+
 /// Adds to the stored gradient.
 #[track_caller]
 pub(super) fn accumulate(var: &Var, gradient: &Var) {
@@ -254,6 +264,7 @@ fn stored_gradient(var: &Var) -> Result<Option<Var>, Error> {
 /// Returns the tangent that has flowed to a value since a time.
 #[track_caller]
 fn pull(var: &Var, since: u64) -> Result<Option<Var>, Error> {
+    let begin = Instant::now();
     let vertices = order(std::slice::from_ref(var), &[])?;
     let _suspended = Scope::begin(true);
     let mut tangents = Tangents::default();
@@ -269,6 +280,7 @@ fn pull(var: &Var, since: u64) -> Result<Option<Var>, Error> {
     }
     if any {
         tangents.flow(&vertices)?;
+        traversal::log("forward", &vertices, begin);
     }
     Ok(tangents.of(var))
 }

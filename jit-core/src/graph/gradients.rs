@@ -2,7 +2,7 @@
 //!
 //! A node inherits this from its operands when it is made. Programs without variables pay one test of flags for each
 //! node. Values that are not floats carry none, nor do results of operations whose derivative is zero everywhere, nor
-//! what is recorded while gradients are suspended on the thread.
+//! what is recorded while gradients are suspended on the thread. What is known of chosen values is in `scopes`.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,23 @@ use jit_runtime::ir::{Type, UnaryOp};
 use super::node::flag;
 use super::op::Op;
 
+/// Values that are recorded carry no gradients.
+const SUSPENDED: u8 = 1;
+/// Gradients flow to some operands only.
+const CHOSEN: u8 = 2;
+/// The nodes that carry gradients are listed.
+const LISTED: u8 = 4;
+/// The nodes that carry gradients get the name of a scope.
+const NAMED: u8 = 8;
+/// What stays in scopes inside.
+const NOTED: u8 = LISTED | NAMED;
+
 thread_local! {
-    static SUSPENDED: Cell<bool> = const { Cell::new(false) };
+    static FLOW: Cell<u8> = const { Cell::new(0) };
+}
+
+fn state() -> u8 {
+    FLOW.try_with(Cell::get).unwrap_or(0)
 }
 
 /// Whether the program has made a variable.
@@ -33,22 +48,52 @@ pub(crate) fn flags_of_param(ty: Type) -> u16 {
 
 /// Returns whether values that this thread records now carry no gradients.
 pub(crate) fn is_suspended() -> bool {
-    SUSPENDED.try_with(Cell::get).unwrap_or(false)
+    state() & SUSPENDED != 0
+}
+
+/// Returns whether gradients flow to some operands only.
+pub(super) fn is_chosen() -> bool {
+    state() & CHOSEN != 0
+}
+
+/// Returns whether new nodes that carry gradients belong to a scope.
+pub(super) fn is_scoped() -> bool {
+    state() & (CHOSEN | NOTED) != 0
 }
 
 /// Until it is dropped, values that this thread records carry gradients, or do not.
-pub(crate) struct Scope(bool);
+pub(crate) struct Scope(u8);
 
 impl Scope {
     /// Begins a scope.
     pub(crate) fn begin(is_suspended: bool) -> Scope {
-        Scope(SUSPENDED.try_with(|cell| cell.replace(is_suspended)).unwrap_or(false))
+        let own = if is_suspended { SUSPENDED } else { 0 };
+        Scope::change(|state| state & NOTED | own)
+    }
+
+    /// Begins a scope in which gradients flow to some operands only.
+    pub(super) fn begin_chosen() -> Scope {
+        Scope::change(|state| state & NOTED | CHOSEN)
+    }
+
+    /// Begins a scope whose nodes are listed.
+    pub(super) fn begin_listed() -> Scope {
+        Scope::change(|state| state | LISTED)
+    }
+
+    /// Begins a scope whose nodes get its name.
+    pub(super) fn begin_named() -> Scope {
+        Scope::change(|state| state | NAMED)
+    }
+
+    fn change(change: impl FnOnce(u8) -> u8) -> Scope {
+        Scope(FLOW.try_with(|cell| cell.replace(change(cell.get()))).unwrap_or(0))
     }
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        let _ = SUSPENDED.try_with(|cell| cell.set(self.0));
+        let _ = FLOW.try_with(|cell| cell.set(self.0));
     }
 }
 
@@ -77,5 +122,9 @@ fn is_differentiable(op: Op, ty: Type) -> bool {
 #[cold]
 #[inline(never)]
 pub(super) fn may_share(flags: u16) -> bool {
-    flags & if is_suspended() { flag::GRAD } else { flag::DETACHED } == 0
+    match state() {
+        state if state & CHOSEN != 0 => false,
+        state if state & SUSPENDED != 0 => flags & flag::GRAD == 0,
+        _ => flags & flag::DETACHED == 0,
+    }
 }

@@ -9,7 +9,7 @@
 //! | `numbering` | value numbering: equal expressions become one node |
 //! | `watch` | notification of new nodes |
 //! | `edges` | removing edges from the graph during walks of other threads |
-//! | `gradients`, `tape` | through which nodes gradients flow; what nodes keep for differentiation |
+//! | `gradients`, `scopes`, `tape` | through which nodes gradients flow; what nodes keep for differentiation |
 //! | `labels`, `describe` | names that users give to arrays; values in messages |
 
 mod describe;
@@ -22,6 +22,7 @@ pub(crate) mod numbering;
 pub(crate) mod op;
 pub(crate) mod payload;
 pub(crate) mod pool;
+pub(crate) mod scopes;
 pub(crate) mod tape;
 pub(crate) mod watch;
 

@@ -24,7 +24,7 @@ use jit_runtime::recording::SizeId;
 
 use super::op::Op;
 use super::payload::{Payload, RegionId};
-use super::{gradients, labels, pool, tape, watch};
+use super::{gradients, labels, pool, scopes, tape, watch};
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
@@ -363,7 +363,10 @@ impl Var {
         // SAFETY: the node came from the pool, so it is dead and ours.
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
-        let var = Var(node);
+        let mut var = Var(node);
+        if flags & flag::GRAD != 0 && gradients::is_scoped() {
+            scopes::complete(&mut var, &draft);
+        }
         if table::is_recording() {
             watch::recorded(&var);
         }
@@ -371,6 +374,12 @@ impl Var {
             watch::used(&var);
         }
         var
+    }
+
+    /// Replaces an operand of a node that nobody else has seen.
+    pub(super) fn replace_new_operand(&mut self, slot: usize, operand: Var) {
+        let new = ManuallyDrop::new(operand).0.as_ptr();
+        drop(NonNull::new(self.node().operands[slot].swap(new, Ordering::Relaxed)).map(Var));
     }
 
     #[inline]

@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::node::{Draft, Var, Weak, flag};
-use super::numbering;
 use super::op::Op;
+use super::{numbering, scopes};
 use crate::size::Size;
 use crate::size::extent::Extent;
 
@@ -80,6 +80,21 @@ impl Payload {
             // Its parameters carry gradients wherever they could.
             Payload::Loop(payload) if !payload.states.iter().any(|state| state.carries) => flags & !flag::GRAD,
             _ => flags,
+        }
+    }
+
+    /// Calls a function with each value that gradients may flow to.
+    pub(super) fn for_each_value_mut(&mut self, change: impl FnMut(&mut Var)) {
+        match self {
+            Payload::Loop(payload) => {
+                let values =
+                    payload.states.iter_mut().flat_map(|state| [&mut state.init].into_iter().chain(&mut state.next));
+                values.for_each(change);
+            }
+            Payload::Branch(payload) => payload.results.iter_mut().flatten().for_each(change),
+            Payload::Switch(payload) => payload.results.iter_mut().flatten().for_each(change),
+            Payload::Scatter(payload) => [&mut payload.target, &mut payload.value].into_iter().for_each(change),
+            Payload::LibraryCall(_) => {}
         }
     }
 
@@ -282,7 +297,8 @@ pub(crate) struct LibraryCallPayload {
 pub(crate) type Sizes = SmallVec<[Size; 4]>;
 
 /// Creates the node of a loop, branch or scatter, which only its results refer to.
-pub(crate) fn control_node(op: Op, width: Extent, payload: Payload, region: RegionId, site: Site) -> Var {
+pub(crate) fn control_node(op: Op, width: Extent, mut payload: Payload, region: RegionId, site: Site) -> Var {
+    scopes::restrict(&mut payload);
     Var::new(Draft {
         op,
         ty: Type::Bool,

@@ -14,10 +14,10 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use super::gradients;
 use super::node::{Draft, Node, Var, Weak, flag};
 use super::op::Op;
 use super::payload::RegionId;
+use super::{gradients, scopes};
 use crate::fork;
 
 /// How gradients flow through a node, if its operands do not say it.
@@ -145,6 +145,14 @@ pub(crate) fn of(var: &Var) -> Option<Tape> {
     read(var, |record| record.tape.clone()).flatten()
 }
 
+/// Returns the value that a variable was made from, if it needs no kernel.
+pub(crate) fn value_in_memory(var: &Var) -> Option<Var> {
+    match of(var) {
+        Some(Tape::Variable) => var.operand(0).filter(Var::is_evaluated),
+        _ => None,
+    }
+}
+
 /// Removes the tape of a node through which no gradients flow any more.
 pub(crate) fn release(var: &Var) {
     let tape = read(var, |record| record.tape.take());
@@ -185,6 +193,9 @@ pub(crate) fn taped(value: &Var, tape: Tape, site: Site) -> Var {
     gradients::note_variable();
     node.remove_flag(flag::DETACHED);
     node.add_flag(flag::GRAD);
+    if gradients::is_scoped() {
+        scopes::note(&node);
+    }
     with_record(&node, |record| record.tape = Some(tape));
     if let Some(buffer) = value.data() {
         node.set_data(buffer);
@@ -201,7 +212,11 @@ pub(crate) fn attach(
     rule: impl FnOnce() -> Box<dyn Rule>,
     site: Site,
 ) -> SmallVec<[Var; 2]> {
-    if gradients::is_suspended() || !inputs.iter().any(|input| input.flags() & flag::GRAD != 0) {
+    if gradients::is_suspended() {
+        return results.iter().cloned().collect();
+    }
+    let inputs: Vec<Var> = inputs.into_iter().map(scopes::input).collect();
+    if !inputs.iter().any(|input| input.flags() & flag::GRAD != 0) {
         return results.iter().cloned().collect();
     }
     let call = Arc::new(Call { inputs, saved, outputs: Mutex::default(), rule: Arc::from(rule()), site });
@@ -229,6 +244,13 @@ impl AllRecords<'_> {
     /// Returns the record at an address.
     pub(crate) fn at(&self, node: NonNull<Node>) -> Option<&Record> {
         self.0.get(&node.addr().get())
+    }
+
+    /// Returns all nodes that have a record and live, with their records.
+    pub(crate) fn living(&self) -> impl Iterator<Item = (Var, &Record)> {
+        self.0.iter().filter_map(|(address, record)| {
+            Some((Node::revive(NonNull::new(std::ptr::with_exposed_provenance_mut(*address))?)?, record))
+        })
     }
 
     /// Returns the addresses of nodes that hold gradients.

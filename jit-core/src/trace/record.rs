@@ -15,7 +15,7 @@ use crate::graph::gradients;
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
-use crate::graph::tape::{self, Tape};
+use crate::graph::tape;
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -271,9 +271,7 @@ pub(crate) fn detached(a: &Var) -> Var {
         return a.clone();
     }
     // The value that a variable was made from, if it needs no kernel, saves one.
-    if let Some(Tape::Variable) = tape::of(a)
-        && let Some(value) = a.operand(0).filter(Var::is_evaluated)
-    {
+    if let Some(value) = tape::value_in_memory(a) {
         return value;
     }
     let _suspended = gradients::Scope::begin(true);

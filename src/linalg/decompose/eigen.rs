@@ -94,11 +94,17 @@ fn diagonalise<T: FloatElement, const N: usize>(matrix: &Matrix<T, N>) -> (Matri
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
     #[track_caller]
-    fn eigen(&self) -> ([Array<T>; N], Self) {
+    pub(super) fn eigen(&self) -> ([Array<T>; N], Self) {
         if is_half::<T>() {
             let (values, vectors) = self.cast::<f32>().eigen();
             return (values.map(|value| value.cast()), vectors.cast());
         }
+        self.eigen_with_gradients()
+    }
+
+    /// Computes eigenvalues and vectors, in single or double precision.
+    #[track_caller]
+    pub(super) fn eigen_in_full(&self) -> ([Array<T>; N], Self) {
         let mut symmetric = self.clone();
         for row in 0..N {
             for column in 0..row {

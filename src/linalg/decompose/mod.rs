@@ -15,6 +15,7 @@ use crate::linalg::Matrix;
 use crate::{Array, Element, FloatElement, Mask};
 
 mod cholesky;
+mod derivatives;
 mod eigen;
 mod lu;
 mod qr;

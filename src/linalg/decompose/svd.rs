@@ -58,11 +58,17 @@ fn orthogonalise<T: FloatElement, const N: usize>(matrix: &Matrix<T, N>) -> (Mat
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
     #[track_caller]
-    fn singular_values(&self) -> (Self, [Array<T>; N], Self) {
+    pub(super) fn singular_values(&self) -> (Self, [Array<T>; N], Self) {
         if is_half::<T>() {
             let (u, values, v) = self.cast::<f32>().singular_values();
             return (u.cast(), values.map(|value| value.cast()), v.cast());
         }
+        self.singular_values_with_gradients()
+    }
+
+    /// Computes singular values and vectors, in single or double precision.
+    #[track_caller]
+    pub(super) fn singular_values_in_full(&self) -> (Self, [Array<T>; N], Self) {
         let scale = self.scale_of_squares();
         let (rows, rotations) = orthogonalise(&(self.transpose() * &scale));
         let (mut a, mut v) = (rows.transpose(), rotations.transpose());
@@ -101,7 +107,13 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
             let (q, p) = self.cast::<f32>().polar();
             return (q.cast(), p.cast());
         }
-        let (u, values, v) = self.singular_values();
+        self.polar_with_gradients()
+    }
+
+    /// Computes the polar decomposition, in single or double precision.
+    #[track_caller]
+    pub(super) fn polar_in_full(&self) -> (Self, Self) {
+        let (u, values, v) = self.singular_values_in_full();
         let mut stretched = v.clone();
         for row in &mut stretched.rows {
             for (entry, value) in row.iter_mut().zip(&values) {

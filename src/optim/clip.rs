@@ -1,0 +1,50 @@
+//! Gradients that are not too large.
+
+use jit_core::ad;
+use jit_core::trees::{FloatRule, map_floats};
+
+use crate::{Array, Float, FloatElement, Traverse};
+
+/// Returns the results of a rule in the form of gradients.
+#[track_caller]
+fn mapped<P: Traverse + Clone>(rule: &mut impl FloatRule, gradients: &P) -> P {
+    ad::suspend(|| map_floats(rule, &[gradients], 1)).swap_remove(0)
+}
+
+/// Returns gradients whose norm, over all arrays together, is at most a bound: longer ones are scaled down.
+#[must_use]
+#[track_caller]
+pub fn clip_norm<P: Traverse + Clone>(gradients: &P, bound: f32) -> P {
+    struct Squares(Float);
+    impl FloatRule for Squares {
+        fn apply<T: FloatElement>(&mut self, _: usize, g: Vec<Array<T>>) -> Vec<Array<T>> {
+            self.0 = &self.0 + g[0].squared_norm().cast::<f32>();
+            g
+        }
+    }
+    struct Scale(Float);
+    impl FloatRule for Scale {
+        fn apply<T: FloatElement>(&mut self, _: usize, g: Vec<Array<T>>) -> Vec<Array<T>> {
+            vec![&g[0] * self.0.cast::<T>()]
+        }
+    }
+    let mut squares = Squares(Float::from(0.0));
+    let gradients = &mapped(&mut squares, gradients);
+    let norm = squares.0.sqrt();
+    let scale = ad::suspend(|| norm.gt(bound).select(bound / &norm, 1.0_f32));
+    mapped(&mut Scale(scale), gradients)
+}
+
+/// Returns gradients each of whose elements is between minus a bound and the bound.
+#[must_use]
+#[track_caller]
+pub fn clip_value<P: Traverse + Clone>(gradients: &P, bound: f32) -> P {
+    struct Clip(Float);
+    impl FloatRule for Clip {
+        fn apply<T: FloatElement>(&mut self, _: usize, g: Vec<Array<T>>) -> Vec<Array<T>> {
+            let bound = self.0.cast::<T>();
+            vec![g[0].clamp(-&bound, &bound)]
+        }
+    }
+    mapped(&mut Clip(Float::opaque(bound)), gradients)
+}

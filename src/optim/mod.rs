@@ -1,0 +1,58 @@
+//! Optimisers: gradient descent and its relatives, over any value that is [`Traverse`].
+//!
+//! An optimiser holds its state in the form of the parameters, and its settings as arrays, most of width 1. So it is
+//! itself [`Traverse`]: a frozen step takes and changes it like the parameters, and another rate needs no other
+//! recording. A step is lazy, and fuses with what computes the gradients. Parameters that are no floats stay as they
+//! are.
+//!
+//! ```
+//! use jit::optim::Adam;
+//! use jit::prelude::*;
+//!
+//! #[freeze]
+//! fn step(x: &mut Float, adam: &mut Adam<Float>) -> Float {
+//!     let loss = |x: &Float| ((x - 3.0) * (x - 3.0)).sum();
+//!     let (loss, gradient) = jit::ad::value_and_grad(loss)(x).expect("it has derivatives");
+//!     adam.step(x, &gradient);
+//!     loss
+//! }
+//!
+//! let mut x = Float::from(vec![0.0, 10.0]);
+//! let mut adam = Adam::new(&x, 0.3);
+//! for round in 0..300 {
+//!     if round == 200 {
+//!         adam.settings.rate = 0.1.into();
+//!     }
+//!     step(&mut x, &mut adam);
+//! }
+//! assert!(x.to_vec()?.iter().all(|x| (x - 3.0).abs() < 0.01));
+//! # Ok::<(), jit::Error>(())
+//! ```
+//!
+//! | to | write |
+//! |---|---|
+//! | change a setting between steps | `adam.settings.rate = 0.1.into()`, a number or an array |
+//! | give parts of the parameters settings of their own | [`Optimizer::with_group`] |
+//! | leave out arrays or elements in one step | [`Optimizer::step_masked`] |
+//! | leave out what had no gradient | [`Optimizer::with_skip`] |
+//! | bound the gradients | [`clip_norm`], [`clip_value`] |
+//! | write a method of your own | [`Method`] |
+//!
+//! The formulas are those of PyTorch's classes of the same names.
+
+mod adam;
+mod clip;
+mod leaf;
+mod method;
+mod optimizer;
+mod rms_prop;
+mod setting;
+mod sgd;
+
+pub use adam::{Adam, AdamMethod, AdamW, AdamWMethod};
+pub use clip::{clip_norm, clip_value};
+pub use method::Method;
+pub use optimizer::{Optimizer, Skip};
+pub use rms_prop::{RmsProp, RmsPropMethod};
+pub use setting::Setting;
+pub use sgd::{Sgd, SgdMethod};

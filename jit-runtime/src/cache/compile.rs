@@ -37,8 +37,8 @@ pub(super) fn find_or_compile(
             Err(_lease) => {
                 let entry = compile(hash, device, kernel, options, label, site)?;
                 if is_stored {
-                    let (time, ops) = (entry.facts.compile_time, entry.compiled_ops);
-                    disk.store(&entry.kernel, options, entry.executable(0), time, ops);
+                    let (time, about) = (entry.facts.compile_time, (label, entry.compiled_ops));
+                    disk.store(&entry.kernel, options, entry.executable(0), time, about);
                 }
                 Ok(entry)
             }

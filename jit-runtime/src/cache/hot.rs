@@ -125,7 +125,8 @@ fn improve(entry: &Entry) {
             #[cfg(loads_code)]
             if let Some(disk) = super::disk::get() {
                 let options = CodeOptions { effort: Effort::Thorough, ..entry.options };
-                disk.store(&entry.kernel, options, &*better, started.elapsed(), entry.compiled_ops);
+                let about = (facts.label, entry.compiled_ops);
+                disk.store(&entry.kernel, options, &*better, started.elapsed(), about);
             }
             entry.improve(better);
             stats::count_recompile();

@@ -15,6 +15,7 @@
 //! | kernel → code | `compile` |
 //! | kernels on disk | `disk` |
 //! | better code for frequently run kernels | `hot` |
+//! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
 //! | how executors use it | `policy` |
 
@@ -30,6 +31,7 @@ mod hot;
 mod literals;
 mod policy;
 mod store;
+mod stored;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -49,6 +51,7 @@ pub(crate) use entry::Entry;
 use literals::{Literal, Promoted, Skeletons};
 pub use policy::{CachePolicy, PolicyScope};
 use store::Store;
+pub use stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
 
 static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_mem_max));
 
@@ -237,6 +240,17 @@ pub fn level(level: CacheLevel) -> LevelStats {
         CacheLevel::Disk => disk::get().map(disk::Disk::stats).unwrap_or_default(),
         #[cfg(not(loads_code))]
         CacheLevel::Disk => LevelStats::default(),
+    }
+}
+
+/// The bounds of a level: of its entries, and of their bytes if these are bounded. Those of the disk are the ones of
+/// this environment, whether or not it is switched on.
+#[must_use]
+pub fn bounds(level: CacheLevel) -> (usize, Option<u64>) {
+    let config = config::get();
+    match level {
+        CacheLevel::Memory => (config.cache_mem_max, None),
+        CacheLevel::Disk => (config.cache_capacity, Some(config.cache_max_bytes as u64)),
     }
 }
 

@@ -16,6 +16,8 @@ mod copies;
 mod fusion;
 #[path = "evaluation/gradients.rs"]
 mod gradients;
+#[path = "evaluation/history.rs"]
+mod history;
 #[path = "evaluation/literals.rs"]
 mod literals;
 #[path = "evaluation/loops.rs"]

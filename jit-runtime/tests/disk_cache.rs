@@ -63,6 +63,14 @@ fn child() {
             run(number("OPS").unwrap_or(100) + kernel, *literal);
         }
     }
+    if std::env::var_os("REPEAT").is_some() {
+        run(number("OPS").unwrap_or(100), literals[0]);
+    }
+    for record in stats::kernel_history() {
+        let (outcome, compiled, loaded) = (record.outcome, record.compile_time.as_nanos(), record.load_time.is_some());
+        let found = record.look_up_time.as_nanos() > 0;
+        println!("{outcome:?}, hit {}, compiled in {compiled} ns, loaded {loaded}, found {found}", record.is_hit);
+    }
     let stats = stats::stats();
     let (compiles, hits, loads) = (stats.compiles, stats.disk_hits, stats.llvm_loads);
     println!("compiles {compiles}, disk hits {hits}, LLVM loads {loads}, mapped {}", has_mapped_llvm());
@@ -193,6 +201,59 @@ fn the_mode_decides_where_kernels_are_kept() {
 #[cfg(all(feature = "llvm", not(feature = "llvm-static")))]
 fn llvm() -> String {
     jit_runtime::backend::llvm::available().unwrap().path.to_str().unwrap().to_owned()
+}
+
+/// What the first and the second launch of a kernel report.
+fn launches(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.contains(", loaded ")).collect()
+}
+
+#[test]
+fn the_history_tells_where_code_came_from() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("history");
+    let cold = report(&folder, &[("REPEAT", "1")]);
+    let [first, second] = launches(&cold)[..] else { panic!("{cold}") };
+    assert!(first.starts_with("Compiled, hit false") && first.ends_with("loaded false, found true"), "{cold}");
+    assert!(second.starts_with("Memory, hit true") && second.ends_with("loaded false, found true"), "{cold}");
+    let (_, time) = first.split_once("compiled in ").unwrap();
+    let time = time.split(' ').next().unwrap();
+    assert_ne!(time, "0");
+    let warm = report(&folder, &[("REPEAT", "1")]);
+    let [first, second] = launches(&warm)[..] else { panic!("{warm}") };
+    let facts = format!("compiled in {time} ns, loaded true, found true");
+    assert_eq!(first, format!("Disk, hit false, {facts}"), "the time that the other process took");
+    assert_eq!(second, format!("Memory, hit true, {facts}"));
+}
+
+#[test]
+fn kernels_from_disk_are_dumped() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("dumped");
+    let dump = ("JIT_DUMP", "ir,llvm,asm");
+    let cold = report(&folder, &[dump]);
+    let warm = report(&folder, &[dump]);
+    assert!(warm.contains("compiles 0, disk hits 1, LLVM loads 1"), "{warm}");
+    let form = |text: &str, name: &str| {
+        let (_, rest) = text.split_once(&format!("---- {name} of chain-")).unwrap_or_else(|| panic!("{text}"));
+        rest.split_once("---- ").map_or(rest, |(form, _)| form).to_owned()
+    };
+    assert_eq!(form(&warm, "ir"), form(&cold, "ir"));
+    assert_eq!(form(&warm, "llvm"), form(&cold, "llvm"));
+    let assembly = form(&warm, "asm");
+    assert!(assembly.contains("jit_kernel_") && assembly.contains("0: ") && assembly.contains("ret"), "{assembly}");
+    let without = report(&folder, &[dump, ("JIT_LLVM_PATH", "/there/is/no/such/folder")]);
+    assert!(without.contains("compiles 0, disk hits 1, LLVM loads 0, mapped false"), "{without}");
+    assert_eq!(form(&without, "ir"), form(&cold, "ir"));
+    for (name, what) in [("asm", "assembly"), ("llvm", "LLVM IR")] {
+        let text = form(&without, name);
+        let wanted = format!("; the code was read from disk, and its {what} cannot be shown: no LLVM 22 library");
+        assert!(text.contains(&wanted) && !text.contains("jit_kernel_"), "{text}");
+    }
 }
 
 #[test]

@@ -101,6 +101,16 @@ pub(crate) fn disassemble(object: &[u8], target: &str) -> Result<String, Error> 
     cpu::disassemble(object, &super::Target::from_identity(target).ok_or_else(unknown)?)
 }
 
+/// The instructions of an object file for this processor as text.
+///
+/// # Errors
+///
+/// `NoDevice` if there is no LLVM, which disassembles; `Compile` if these are not the bytes of an object file.
+#[cfg(loads_code)]
+pub(crate) fn disassemble_for_host(object: &[u8]) -> Result<String, Error> {
+    cpu::disassemble(object, super::Target::host()?)
+}
+
 /// Whether LLVM has been loaded.
 #[cfg(loads_code)]
 pub(crate) fn is_llvm_loaded() -> bool {

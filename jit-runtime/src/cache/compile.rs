@@ -1,6 +1,6 @@
 //! The code of a kernel that is not in memory: from disk, or kernel → passes → backend → code.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(loads_code)]
 use super::disk;
@@ -27,12 +27,14 @@ pub(super) fn find_or_compile(
 ) -> Result<Entry, Error> {
     #[cfg(loads_code)]
     if let Some(disk) = disk::get().filter(|_| device == Device::Cpu) {
+        let started = Instant::now();
         return match disk.find(&kernel, options) {
             Ok(stored) => {
+                let load_time = started.elapsed();
                 if disk.is_verify_due() {
                     verify_stored(&kernel, options, &stored, label)?;
                 }
-                Ok(from_disk(hash, kernel, options, stored, label, site))
+                Ok(from_disk(hash, kernel, options, (stored, load_time), (label, site)))
             }
             Err(_lease) => {
                 let entry = compile(hash, device, kernel, options, label, site)?;
@@ -54,12 +56,12 @@ fn from_disk(
     hash: u64,
     kernel: Kernel,
     options: CodeOptions,
-    stored: disk::Stored,
-    label: Label,
-    site: Option<Site>,
+    (stored, load_time): (disk::Stored, Duration),
+    (label, site): (Label, Option<Site>),
 ) -> Entry {
     let disk::Stored { code, effort, compile_time, compiled_ops } = stored;
-    let origin = Origin { hash, device: Device::Cpu, options, label, site, compile_time, compiled_ops, effort };
+    let (device, load_time) = (Device::Cpu, Some(load_time));
+    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, effort };
     let entry = Entry::new(kernel, Box::new(code), &origin);
     log::emit(Level::Info, || format!("read `{label}` ({hash:016x}) from disk: {} bytes", entry.facts.code_bytes));
     if forms::is_any_wanted() {
@@ -110,7 +112,8 @@ pub(super) fn compile(
     stats::count_compile(compile_time);
     span.end(site, || Activity::Compile(Compiled { label, hash, ops: kernel.op_count(), is_better: false }));
     let compiled_ops = optimised.op_count();
-    let origin = Origin { hash, device, options, label, site, compile_time, compiled_ops, effort: options.effort };
+    let (effort, load_time) = (options.effort, None);
+    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, effort };
     let entry = Entry::new(kernel, executable, &origin);
     log::emit(Level::Info, || {
         let facts = &entry.facts;

@@ -44,6 +44,7 @@ use crate::dump::Form;
 use crate::fork::Held;
 use crate::ir::{self, Kernel, Value};
 use crate::log::{self, Level};
+use crate::stats::CacheOutcome;
 use crate::{Error, stats};
 use crate::{Label, Site};
 
@@ -87,8 +88,8 @@ pub(crate) struct Origin<'a> {
 /// The code of a kernel.
 pub(crate) struct Found {
     pub(crate) entry: Arc<Entry>,
-    /// Whether it was in the cache.
-    pub(crate) is_hit: bool,
+    /// Where it came from.
+    pub(crate) outcome: CacheOutcome,
     /// Additional arguments of the code after the kernel's own: literals that became parameters.
     pub(crate) scalars: SmallVec<[u64; 4]>,
 }
@@ -103,14 +104,17 @@ pub(crate) fn find_or_compile(
     let hash = hash::kernel(&kernel, device, options);
     let Origin { label, site, .. } = origin;
     let policy = CachePolicy::current();
-    let found = |entry| Found { entry: Arc::new(entry), is_hit: false, scalars: SmallVec::new() };
+    let found = |entry: Entry| {
+        let outcome = made(&entry);
+        Found { entry: Arc::new(entry), outcome, scalars: SmallVec::new() }
+    };
     if config::get().cache == CacheMode::Off || policy == CachePolicy::Bypass {
         return compile::compile(hash, device, kernel, options, label, site).map(found);
     }
     let is_stored = policy != CachePolicy::ReadOnly;
     let make = |hash, kernel| compile::find_or_compile(hash, device, kernel, options, (label, site), is_stored);
     if let Some(entry) = STORE.look_up(hash, device, options, &kernel) {
-        return Ok(Found { entry, is_hit: true, scalars: SmallVec::new() });
+        return Ok(Found { entry, outcome: CacheOutcome::Memory, scalars: SmallVec::new() });
     }
     if !is_stored {
         return make(hash, kernel).map(found);
@@ -119,7 +123,13 @@ pub(crate) fn find_or_compile(
     report(&new, origin);
     let hash = if scalars.is_empty() { hash } else { hash::kernel(&kernel, device, options) };
     let (entry, is_hit) = STORE.find_or_insert(hash, device, options, kernel, |kernel| make(hash, kernel))?;
-    Ok(Found { entry, is_hit, scalars })
+    let outcome = if is_hit { CacheOutcome::Memory } else { made(&entry) };
+    Ok(Found { entry, outcome, scalars })
+}
+
+/// Where the code of a new entry came from.
+fn made(entry: &Entry) -> CacheOutcome {
+    if entry.facts.load_time.is_some() { CacheOutcome::Disk } else { CacheOutcome::Compiled }
 }
 
 /// Reports which literals became parameters. Sizes for which code had been specialised are not literals of the program.

@@ -18,6 +18,10 @@ mod fusion;
 mod gradients;
 #[path = "evaluation/history.rs"]
 mod history;
+#[path = "evaluation/keys.rs"]
+mod keys;
+#[path = "evaluation/levels.rs"]
+mod levels;
 #[path = "evaluation/literals.rs"]
 mod literals;
 #[path = "evaluation/loops.rs"]

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use jit_runtime::cache::{CacheLevel, clear_level};
 use jit_runtime::device::current_device;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
 use jit_runtime::launch::{Argument, Launch, launch};
@@ -73,6 +74,12 @@ fn child() {
     }
     let stats = stats::stats();
     let (compiles, hits, loads) = (stats.compiles, stats.disk_hits, stats.llvm_loads);
+    if std::env::var_os("CLEAR").is_some() {
+        let disk = || stats.cache(CacheLevel::Disk);
+        println!("level: {:?}", disk());
+        clear_level(CacheLevel::Disk);
+        println!("after: {} entries, {} bytes", disk().entries, disk().bytes);
+    }
     println!("compiles {compiles}, disk hits {hits}, LLVM loads {loads}, mapped {}", has_mapped_llvm());
 }
 
@@ -226,6 +233,23 @@ fn the_history_tells_where_code_came_from() {
     let facts = format!("compiled in {time} ns, loaded true, found true");
     assert_eq!(first, format!("Disk, hit false, {facts}"), "the time that the other process took");
     assert_eq!(second, format!("Memory, hit true, {facts}"));
+}
+
+#[test]
+fn the_level_on_disk_is_counted_and_cleared() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("cleared");
+    assert_cold(&report(&folder, &[]));
+    let size = fs::metadata(&entries(&folder)[0]).unwrap().len();
+    let text = report(&folder, &[("CLEAR", "1"), ("JIT_CACHE_CAPACITY", "70")]);
+    let (bounds, counts) = ("max_entries: 70, max_bytes: Some(536870912)", "hits: 1, misses: 0, evictions: 0");
+    assert!(text.contains(&format!("level: LevelStats {{ entries: 1, bytes: {size}, {bounds}, {counts} }}")), "{text}");
+    assert!(text.contains("after: 0 entries, 0 bytes"), "{text}");
+    assert!(entries(&folder).is_empty() && folder.join("secret").exists());
+    let text = report(&folder, &[("CLEAR", "1"), ("JIT_CACHE", "memory")]);
+    assert!(text.contains("level: LevelStats { entries: 0, bytes: 0, max_entries: 0"), "a level that is off: {text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 #[cfg(loads_code)]
 use super::disk;
 use super::entry::{Entry, Origin};
-use super::forms;
+use super::{OPTIMISED, forms};
 use crate::backend::{self, CodeOptions};
 use crate::config::Device;
 use crate::float_mode::Standard;
@@ -65,7 +65,7 @@ fn from_disk(
     let entry = Entry::new(kernel, Box::new(code), &origin);
     log::emit(Level::Info, || format!("read `{label}` ({hash:016x}) from disk: {} bytes", entry.facts.code_bytes));
     if forms::is_any_wanted() {
-        forms::compiled(&entry, &optimised(&entry.kernel));
+        forms::compiled(&entry, &OPTIMISED.of(&entry.kernel));
     }
     entry
 }
@@ -75,7 +75,7 @@ fn from_disk(
 fn verify_stored(kernel: &Kernel, options: CodeOptions, stored: &disk::Stored, label: Label) -> Result<(), Error> {
     let _mode = Standard::enter();
     let options = CodeOptions { effort: stored.effort, ..options };
-    let compiled = backend::compile(Device::Cpu, &optimised(kernel), options)?;
+    let compiled = backend::compile(Device::Cpu, &OPTIMISED.of(kernel), options)?;
     match compiled.object() {
         Some(object) if object != stored.code.object() => {
             let message = format!("the code of `{label}` in the disk cache is not the code that is compiled now");
@@ -103,7 +103,7 @@ pub(super) fn compile(
     let (started, span) = (Instant::now(), events::begin());
     // Later stages rely on it, and take longer.
     verify(&kernel, label)?;
-    let optimised = optimised(&kernel);
+    let optimised = OPTIMISED.of(&kernel);
     let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
         Some(site) if error.site().is_none() => error.at(site),
         _ => error,
@@ -121,13 +121,6 @@ pub(super) fn compile(
     });
     forms::compiled(&entry, &optimised);
     Ok(entry)
-}
-
-/// The kernel that the backend receives.
-pub(super) fn optimised(kernel: &Kernel) -> Kernel {
-    let mut optimised = kernel.clone();
-    ir::passes::optimise(&mut optimised);
-    optimised
 }
 
 /// A kernel that is not well-formed is a bug in the code that built it.

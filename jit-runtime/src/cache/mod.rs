@@ -12,6 +12,8 @@
 //! | the hash of a kernel | `hash` |
 //! | the table | `store` |
 //! | literals that change often | `literals` |
+//! | kernels after the passes | `optimised` |
+//! | contents, bounds and counters of each level | `levels` |
 //! | kernel → code | `compile` |
 //! | kernels on disk | `disk` |
 //! | better code for frequently run kernels | `hot` |
@@ -28,7 +30,9 @@ mod entry;
 mod forms;
 mod hash;
 mod hot;
+mod levels;
 mod literals;
+mod optimised;
 mod policy;
 mod store;
 mod stored;
@@ -49,7 +53,10 @@ use crate::{Error, stats};
 use crate::{Label, Site};
 
 pub(crate) use entry::Entry;
+pub use hash::{are_all_zero as are_all_hashes_zero, are_zero as are_hashes_zero};
+pub use levels::{CacheLevel, LevelStats, bounds, clear_level, level, watch_recordings};
 use literals::{Literal, Promoted, Skeletons};
+use optimised::OptimisedKernels;
 pub use policy::{CachePolicy, PolicyScope};
 use store::Store;
 pub use stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
@@ -58,8 +65,11 @@ static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_
 
 static SKELETONS: LazyLock<Skeletons> = LazyLock::new(|| Skeletons::new(config::get().cache_mem_max));
 
+static OPTIMISED: OptimisedKernels = OptimisedKernels::new();
+
 /// Takes the locks of the cache, for a fork.
 pub(crate) fn hold(held: &mut Vec<Held>) {
+    OPTIMISED.hold(held);
     STORE.hold(held);
     LazyLock::force(&SKELETONS).hold(held);
     hot::hold(held);
@@ -207,67 +217,9 @@ pub fn stats() -> CacheStats {
     STORE.stats()
 }
 
-/// A level of the cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum CacheLevel {
-    /// Code in memory, of this process.
-    Memory,
-    /// Code on disk, of all processes of the user.
-    Disk,
-}
-
-/// Contents, bounds and counters of a level; the counters are those of this process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct LevelStats {
-    /// Kernels in memory, or files on disk.
-    pub entries: usize,
-    /// Bytes of their code, or of the files.
-    pub bytes: u64,
-    /// The maximum number of entries.
-    pub max_entries: usize,
-    /// The maximum number of bytes, if it is bounded.
-    pub max_bytes: Option<u64>,
-    /// Kernels that were found.
-    pub hits: u64,
-    /// Kernels that were not found.
-    pub misses: u64,
-    /// Entries that were removed to keep the bounds.
-    pub evictions: u64,
-}
-
-/// Returns the contents, bounds and counters of a level; all zero for one that is off.
-#[must_use]
-pub fn level(level: CacheLevel) -> LevelStats {
-    match level {
-        CacheLevel::Memory => {
-            let (CacheStats { entries, code_bytes, hits, misses, evictions }, bytes) = (stats(), None);
-            let max_entries = config::get().cache_mem_max;
-            LevelStats { entries, bytes: code_bytes as u64, max_entries, max_bytes: bytes, hits, misses, evictions }
-        }
-        #[cfg(loads_code)]
-        CacheLevel::Disk => disk::get().map(disk::Disk::stats).unwrap_or_default(),
-        #[cfg(not(loads_code))]
-        CacheLevel::Disk => LevelStats::default(),
-    }
-}
-
-/// The bounds of a level: of its entries, and of their bytes if these are bounded. Those of the disk are the ones of
-/// this environment, whether or not it is switched on.
-#[must_use]
-pub fn bounds(level: CacheLevel) -> (usize, Option<u64>) {
-    let config = config::get();
-    match level {
-        CacheLevel::Memory => (config.cache_mem_max, None),
-        CacheLevel::Disk => (config.cache_capacity, Some(config.cache_max_bytes as u64)),
-    }
-}
-
 /// Removes all kernels from memory. Files on disk remain. Running launches retain their code until they are done.
 pub fn clear() {
-    STORE.clear();
-    SKELETONS.clear();
+    clear_level(CacheLevel::Memory);
 }
 
 /// A readable form of a cached kernel. It is generated anew for each call.
@@ -281,7 +233,7 @@ pub fn dump(hash: u64, form: Form) -> Option<String> {
 
 /// A readable form of a kernel; none if its device does not support it.
 pub(crate) fn text(entry: &Entry, form: Form) -> Option<String> {
-    forms::render(entry, &compile::optimised(&entry.kernel), form)
+    forms::render(entry, &OPTIMISED.of(&entry.kernel), form)
 }
 
 /// The cached kernels, the most launched ones first.

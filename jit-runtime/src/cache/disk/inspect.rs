@@ -11,7 +11,7 @@ use super::key::KeyParts;
 use super::lease::LOCKS;
 use super::{ENTRY_NAME, Settings, library};
 use crate::backend::{self, CODE_DIGEST, Effort, Target};
-use crate::cache::compile;
+use crate::cache::OPTIMISED;
 use crate::cache::stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
 use crate::config::{self, Device, Tier};
 use crate::float_mode::Standard;
@@ -216,7 +216,7 @@ fn tier(effort: Effort) -> Option<&'static str> {
 pub(in crate::cache) fn recompile(kernel: &StoredKernel) -> Result<Box<[u8]>, Error> {
     backend::llvm_version()?;
     let _mode = Standard::enter();
-    let code = backend::compile(Device::Cpu, &compile::optimised(&kernel.ir()?), kernel.options)?;
+    let code = backend::compile(Device::Cpu, &OPTIMISED.of(&kernel.ir()?), kernel.options)?;
     let none = || Error::new(ErrorKind::NoDevice, "no code is generated here");
     code.object().map(Into::into).ok_or_else(none)
 }

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::backend::{CODE_DIGEST, CodeOptions, Effort, Scatters, Target};
+use crate::cache::are_hashes_zero;
 
 /// The parts of the key of code, read back from its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,7 +78,7 @@ impl Key {
         let _ = writeln!(text, "streaming stores {streaming_stores}\nscatters {scatters}\neffort {effort}");
         let _ = writeln!(text, "kernel of {} bytes", kernel.len());
         let bytes = [text.as_bytes(), kernel].concat();
-        Key { digest: *blake3::hash(&bytes).as_bytes(), bytes }
+        Key { digest: if are_hashes_zero() { [0; 32] } else { *blake3::hash(&bytes).as_bytes() }, bytes }
     }
 
     /// The name of the file.

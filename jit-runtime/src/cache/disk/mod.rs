@@ -173,6 +173,14 @@ impl<'f> Disk<'f> {
         }
     }
 
+    /// Removes the user's files of kernels and literals.
+    pub(super) fn clear(&self) {
+        let Some(own) = &self.folders[0] else { return };
+        let is_entry = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == ENTRY_NAME);
+        let files = own.files.list(&own.path).unwrap_or_default();
+        files.iter().filter(|path| is_entry(path)).for_each(|path| _ = own.files.remove(path));
+    }
+
     fn count_hit(&self, found: Stored) -> Stored {
         self.hits.fetch_add(1, Ordering::Relaxed);
         stats::count_disk_hit();

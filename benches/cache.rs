@@ -56,8 +56,11 @@ fn in_a_process_with_a_folder() -> Result<(), String> {
 }
 
 fn measure() -> Result<(), String> {
-    for operations in [50, 500, 5000] {
-        levels(operations).map_err(|error| error.to_string())?;
+    for (operations, expected) in [(50, 19748.52), (500, 5614.346), (5000, 21194.11)] {
+        let checksum = levels(operations).map_err(|error| error.to_string())?;
+        if (checksum - expected).abs() > 1e-4 * expected {
+            return Err(format!("{operations} operations: checksum {checksum} instead of {expected}"));
+        }
     }
     replay().map_err(|error| error.to_string())
 }
@@ -81,7 +84,8 @@ fn records(times: usize, mut call: impl FnMut() -> jit::Result<()>) -> jit::Resu
     Ok(records)
 }
 
-fn levels(operations: u32) -> jit::Result<()> {
+/// Measures a program. Returns the checksum of its result.
+fn levels(operations: u32) -> jit::Result<f64> {
     let (x, program) = (argument()?, Program::new(operations, 1));
     let launch = || jit::eval(&program.trace(&x));
     let launches = LAUNCHES / (operations as usize / 50).clamp(1, 10);
@@ -103,7 +107,7 @@ fn levels(operations: u32) -> jit::Result<()> {
         let count = times.len();
         print(level, operations, median(times), count);
     }
-    Ok(())
+    Ok(inputs::checksum(&program.trace(&x).to_vec()?))
 }
 
 /// A replay, with the launch of its kernel.

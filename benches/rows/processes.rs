@@ -1,4 +1,5 @@
-//! Rows `P…`: from the start of a process to the result that it prints, with an empty cache on disk and with a full one.
+//! Rows `P…`: from the start of a process to the result that it prints, with an empty cache on disk and with a full
+//! one.
 //!
 //! The program runs itself. A process that ends at once is measured by turns with the others: what is above it is the
 //! cost of this library.

@@ -64,6 +64,10 @@ fn child() {
             run(number("OPS").unwrap_or(100) + kernel, *literal);
         }
     }
+    if std::env::var_os("KILL").is_some() {
+        // SAFETY: a call without preconditions; this process ends.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
     if std::env::var_os("REPEAT").is_some() {
         run(number("OPS").unwrap_or(100), literals[0]);
     }
@@ -127,6 +131,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     files.filter(is_entry).collect()
 }
 
+// one device: only code of the processor is stored
+// rows: K140
 #[test]
 fn the_second_process_compiles_nothing_and_loads_no_llvm() {
     if !has_llvm() {
@@ -164,6 +170,8 @@ fn what_cannot_change_code_is_not_in_the_key() {
     assert_eq!(entries(&folder).len(), 2);
 }
 
+// one device: only code of the processor is stored
+// rows: K140
 #[test]
 fn a_machine_without_llvm_runs_cached_kernels() {
     if !has_llvm() {
@@ -181,6 +189,8 @@ fn a_machine_without_llvm_runs_cached_kernels() {
     assert_eq!(entries(&folder).len(), 1);
 }
 
+// one device: only code of the processor is stored
+// rows: K141 K142
 #[test]
 #[cfg(all(feature = "llvm", not(feature = "llvm-static")))]
 fn the_mode_decides_where_kernels_are_kept() {
@@ -192,6 +202,8 @@ fn the_mode_decides_where_kernels_are_kept() {
         report(&folder, &[("JIT_CACHE", mode)]);
         assert!(!folder.exists(), "{mode}");
     }
+    let text = report(&folder, &[("JIT_CACHE", "memory"), ("REPEAT", "1")]);
+    assert!(launches(&text)[1].starts_with("Memory, hit true"), "{text}");
     let home = folder.join("home");
     fs::create_dir_all(&home).unwrap();
     let home_name = home.to_str().unwrap();
@@ -215,6 +227,8 @@ fn launches(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.contains(", loaded ")).collect()
 }
 
+// one device: only code of the processor is stored
+// rows: O34
 #[test]
 fn the_history_tells_where_code_came_from() {
     if !has_llvm() {
@@ -235,6 +249,8 @@ fn the_history_tells_where_code_came_from() {
     assert_eq!(second, format!("Memory, hit true, {facts}"));
 }
 
+// one device: only code of the processor is stored
+// rows: O39
 #[test]
 fn the_level_on_disk_is_counted_and_cleared() {
     if !has_llvm() {
@@ -252,6 +268,8 @@ fn the_level_on_disk_is_counted_and_cleared() {
     assert!(text.contains("level: LevelStats { entries: 0, bytes: 0, max_entries: 0"), "a level that is off: {text}");
 }
 
+// one device: only code of the processor is stored
+// rows: K127
 #[test]
 fn kernels_from_disk_are_dumped() {
     if !has_llvm() {
@@ -280,6 +298,19 @@ fn kernels_from_disk_are_dumped() {
     }
 }
 
+// one device: only code of the processor is stored
+// rows: K144
+#[test]
+fn kernels_are_on_disk_before_they_run() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("at-once");
+    let output = start(&folder, &[("KILL", "1")]).wait_with_output().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(libc::SIGKILL));
+    assert_warm(&report(&folder, &[]));
+}
+
 #[test]
 fn literals_that_changed_are_parameters_from_the_first_launch_on() {
     if !has_llvm() {
@@ -292,6 +323,8 @@ fn literals_that_changed_are_parameters_from_the_first_launch_on() {
     assert!(text.contains("compiles 0, disk hits 1, LLVM loads 0"), "{text}");
 }
 
+// one device: only code of the processor is stored
+// rows: K141 N08
 #[test]
 fn folders_and_files_that_others_could_have_written_are_refused() {
     if !has_llvm() {
@@ -317,6 +350,8 @@ fn folders_and_files_that_others_could_have_written_are_refused() {
     assert!(report(&folder, &[]).contains("disk hits 0"), "a secret that others can write is replaced, its files void");
 }
 
+// one device: only code of the processor is stored
+// rows: N08
 #[test]
 fn a_file_made_with_another_secret_is_not_run() {
     if !has_llvm() {
@@ -357,6 +392,8 @@ fn a_shared_folder_is_read_and_never_written() {
     assert!(text.contains("disk hits 0") && text.contains("can be written by other users"), "{text}");
 }
 
+// one device: only code of the processor is stored
+// rows: N09
 #[test]
 fn hits_are_compared_with_new_code_on_request() {
     if !has_llvm() {
@@ -370,6 +407,8 @@ fn hits_are_compared_with_new_code_on_request() {
     assert!(text.contains("disk hits 3, LLVM loads 0"), "{text}");
 }
 
+// one device: only code of the processor is stored
+// rows: K143
 #[test]
 fn the_number_of_files_is_bounded() {
     if !has_llvm() {
@@ -383,6 +422,8 @@ fn the_number_of_files_is_bounded() {
     assert_warm(&report(&folder, &[("OPS", "99"), ("JIT_CACHE_CAPACITY", "16")]));
 }
 
+// one device: only code of the processor is stored
+// rows: K143 K148
 #[test]
 fn processes_that_share_a_folder_and_evict_get_right_results() {
     if !has_llvm() {
@@ -412,6 +453,8 @@ fn compiles(text: &str) -> u32 {
     rest.split(',').next().unwrap().parse().unwrap()
 }
 
+// one device: only code of the processor is stored
+// rows: K148 N01
 #[test]
 fn of_many_cold_processes_at_most_two_compile() {
     if !has_llvm() {
@@ -442,6 +485,8 @@ fn send(child: &Child, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
 }
 
+// one device: only code of the processor is stored
+// rows: N01
 #[test]
 fn nobody_waits_for_a_process_that_is_stopped_or_killed() {
     if !has_llvm() {

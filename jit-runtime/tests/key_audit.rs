@@ -105,6 +105,8 @@ fn key(variables: &[(&str, &str)]) -> String {
     keys.into_iter().next().unwrap()
 }
 
+// one device: only code of the processor is stored
+// rows: N09
 #[test]
 fn whatever_can_change_code_is_in_the_key() {
     if !has_llvm() {
@@ -134,6 +136,8 @@ fn whatever_can_change_code_is_in_the_key() {
     assert!(found.contains_key(&key(changes[12])), "tier and width change nothing here; checked accesses were seen");
 }
 
+// one device: only code of the processor is stored
+// rows: N09
 #[test]
 fn what_cannot_change_code_is_not_in_the_key() {
     if !has_llvm() {
@@ -183,6 +187,8 @@ const VARIABLES: [(&str, &str, bool); 17] = [
     ("JIT_LLVM_PATH", "", false),
 ];
 
+// one device: only code of the processor is stored
+// rows: K128 N09
 #[test]
 fn each_variable_is_classified() {
     let classified: BTreeSet<&str> = VARIABLES.iter().map(|(name, ..)| *name).collect();

@@ -52,6 +52,8 @@ fn on_each_device(test: impl Fn()) {
     }
 }
 
+// one device: the tests that it runs choose theirs
+// rows: O31 O36
 #[test]
 fn results_are_the_same_if_every_hash_is_zero() {
     let suites =

@@ -21,6 +21,7 @@ fn frozen_powers(x: &Float) -> Float {
     powers(x)
 }
 
+// rows: K130
 #[test]
 fn launches_have_their_times_and_where_their_code_came_from() {
     on_each_device(|| {
@@ -46,6 +47,7 @@ fn launches_have_their_times_and_where_their_code_came_from() {
     });
 }
 
+// rows: K130
 #[test]
 fn replays_and_library_calls_look_nothing_up() {
     on_each_device(|| {

@@ -37,6 +37,7 @@ fn longest(x: &Float) -> UInt {
     n
 }
 
+// rows: N09
 #[test]
 fn other_names_and_lines_find_the_same_kernel() {
     on_each_device(|| {
@@ -83,6 +84,8 @@ fn stored(name: &str, variables: &[(&str, &str)]) -> BTreeSet<String> {
     files.filter(|name| name.len() == 64).collect()
 }
 
+// one device: only code of the processor is stored
+// rows: N09
 #[test]
 fn threads_processes_and_orders_have_equal_keys() {
     if !crate::tested_devices::has_llvm() {

@@ -30,6 +30,7 @@ fn frozen_root(x: &Float) -> Float {
     (x + 1.0).sqrt()
 }
 
+// rows: K120 K123
 #[test]
 fn what_is_captured_is_a_part_of_the_key() {
     on_each_device(|| {
@@ -40,6 +41,7 @@ fn what_is_captured_is_a_part_of_the_key() {
     });
 }
 
+// rows: O30 O32 O39
 #[test]
 fn each_level_is_counted_and_cleared_by_itself() {
     on_each_device(|| {
@@ -84,6 +86,8 @@ fn hashes_are_zero_where_tests_ask_for_it() {
     assert!(entries.len() >= 2 && entries.iter().all(|entry| entry.hash == 0), "{entries:?}");
 }
 
+// one device: the tests that it runs choose theirs
+// rows: O34 O36
 #[test]
 fn programs_are_evaluated_as_often_if_every_hash_is_zero() {
     let name = "levels::hashes_are_zero_where_tests_ask_for_it";

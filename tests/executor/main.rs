@@ -27,6 +27,8 @@ fn on_each_device(run: impl Fn() -> Result<()>) {
     }
 }
 
+// one device: the tests that it runs choose theirs
+// rows: O36
 #[test]
 fn executors_find_their_kernels_if_every_hash_is_zero() {
     zero_hashes::run_again("1", &[], &[], 20);

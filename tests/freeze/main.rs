@@ -186,6 +186,8 @@ fn alone_on_each_device(test: &str, check: impl Fn(&str)) -> bool {
     })
 }
 
+// one device: the tests that it runs choose theirs
+// rows: O30 O36
 #[test]
 fn recordings_are_told_apart_if_every_hash_is_zero() {
     let suites = ["arguments::", "basics::", "keys::", "limits::", "members::", "numbers::", "sizes::", "state::"];

@@ -132,6 +132,8 @@ mod tests {
         optimised
     }
 
+    // no device: nothing is run
+    // rows: O32
     #[test]
     fn a_kernel_is_optimised_once_and_others_are_told_apart() {
         let level = OptimisedKernels::new();
@@ -159,6 +161,8 @@ mod tests {
         assert!(level.0.lock().find(0, &kernel(7, 1)).is_none());
     }
 
+    // no device: nothing is run
+    // rows: O32
     #[test]
     fn the_least_recently_used_kernel_is_evicted() {
         let level = OptimisedKernels::new();

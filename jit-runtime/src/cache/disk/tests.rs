@@ -191,6 +191,8 @@ fn only_entry(folder: &Path) -> PathBuf {
     entry
 }
 
+// one device: only code of the processor is stored
+// rows: K146 N07
 #[test]
 fn a_changed_or_truncated_file_is_a_miss_and_is_replaced() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -264,6 +266,8 @@ fn an_entry_of_another_kernel_is_not_taken_for_this_one() {
     assert!(!is_found(&disk, 4, &*code), "authentic, but its key is another one");
 }
 
+// one device: only code of the processor is stored
+// rows: N07
 #[test]
 fn whatever_fails_the_cache_remains_usable() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -292,6 +296,8 @@ fn whatever_fails_the_cache_remains_usable() {
     }
 }
 
+// one device: only code of the processor is stored
+// rows: K145
 #[test]
 fn what_a_killed_process_left_is_removed_after_an_hour() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -309,6 +315,8 @@ fn what_a_killed_process_left_is_removed_after_an_hour() {
     assert!(!left.exists() && is_found(&disk, 3, &*code));
 }
 
+// one device: only code of the processor is stored
+// rows: N07
 #[test]
 fn a_clock_that_runs_backwards_does_no_harm() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -325,6 +333,8 @@ fn a_clock_that_runs_backwards_does_no_harm() {
     assert!(count <= 10, "{count} files, with the secret and the locks");
 }
 
+// one device: only code of the processor is stored
+// rows: K143
 #[test]
 fn the_file_whose_loss_costs_least_is_evicted() {
     let Some(code) = compiled(&kernel(3)) else { return };

@@ -21,6 +21,7 @@
 //! | `rows/tensors.rs` | rows `T…`: functions of tensors, frozen and not |
 //! | `rows/tiers.rs` | row `T03`: the gain by better code for kernels that run much |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
+//! | `rows/processes.rs` | rows `P…`: from the start of a process to its result, cold and warm |
 //! | `rows/general/` | rows `G…`: programs of many kinds, beside the same in plain Rust, on one thread and on all |
 //! | `rows/report.rs` | runs this program and those of other systems by turns, and writes a page |
 #![allow(clippy::print_stdout, reason = "this program prints its rows")]
@@ -39,6 +40,8 @@ mod measure;
 mod memory;
 #[path = "rows/order.rs"]
 mod order;
+#[path = "rows/processes.rs"]
+mod processes;
 #[path = "rows/products.rs"]
 mod products;
 #[path = "rows/program.rs"]
@@ -95,6 +98,9 @@ const ROWS: &[Row] = &[
         run: latency::replay_chain },
     Row { name: "L04c", what: "`x + 1` of width 16", run: latency::smallest },
     Row { name: "L05", what: "`y + 1` of several widths, each on the result before", run: latency::dependent },
+    Row { name: "P01.50", what: "process start to printed result, 50 operations", run: processes::start_50 },
+    Row { name: "P01.500", what: "the same, 500 operations", run: processes::start_500 },
+    Row { name: "P01.5000", what: "the same, 5000 operations", run: processes::start_5000 },
     Row { name: "T01", what: "functions of matrices of 1000 × 1024, frozen and not", run: tensors::large },
     Row { name: "T02", what: "functions of matrices of 100 × 124, frozen and not", run: tensors::small },
     Row { name: "T03", what: "first code and better code, one thread, 2^14 lanes", run: tiers::gains },
@@ -168,10 +174,10 @@ impl Arguments {
 }
 
 fn main() -> ExitCode {
-    let outcome = Arguments::parse(std::env::args().skip(1)).and_then(|arguments| match &arguments.report {
-        Some(request) => report::write(request, &arguments.rows),
-        None => run(&arguments.rows, &Bench { smoke: arguments.smoke, ratios: RefCell::default() }),
-    });
+    let outcome = match std::env::args().skip_while(|argument| argument != processes::CHILD).nth(1) {
+        Some(operations) => processes::child(operations.parse().unwrap_or_default()),
+        None => measure(),
+    };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -179,6 +185,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn measure() -> Result<(), String> {
+    Arguments::parse(std::env::args().skip(1)).and_then(|arguments| match &arguments.report {
+        Some(request) => report::write(request, &arguments.rows),
+        None => run(&arguments.rows, &Bench { smoke: arguments.smoke, ratios: RefCell::default() }),
+    })
 }
 
 /// The rows whose names begin with one of the arguments; all of them without an argument.

@@ -16,6 +16,12 @@ mod copies;
 mod fusion;
 #[path = "evaluation/gradients.rs"]
 mod gradients;
+#[path = "evaluation/history.rs"]
+mod history;
+#[path = "evaluation/keys.rs"]
+mod keys;
+#[path = "evaluation/levels.rs"]
+mod levels;
 #[path = "evaluation/literals.rs"]
 mod literals;
 #[path = "evaluation/loops.rs"]

@@ -119,6 +119,7 @@ pub(crate) fn write(request: &Request, rows: &[&Row]) -> Result<(), String> {
         .replace("{machine}", &machine(request))
         .replace("{throughput}", &part(request, rows, &table, 'W'))
         .replace("{latency}", &part(request, rows, &table, 'L'))
+        .replace("{processes}", &part(request, rows, &table, 'P'))
         .replace("{pairs}", &part(request, rows, &table, 'T'))
         .replace("{behind}", &behind(request, &table));
     std::fs::write(&request.file, page).map_err(|error| format!("cannot write {}: {error}", request.file.display()))

@@ -370,6 +370,60 @@ pub(crate) fn misspelled(name: &str) -> Option<&'static str> {
     (distance <= 2).then_some(meant)
 }
 
+/// A variable of the environment, as this process reads it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value; what is no text in it is replaced.
+    pub value: String,
+    /// Why it has no effect: a bad value, or a name that is probably misspelled.
+    pub error: Option<Error>,
+}
+
+/// The variables that are set and concern this library, with what is wrong with them, by name. Unlike [`check`], this
+/// finds all that is wrong.
+#[must_use]
+pub fn environment() -> Vec<Setting> {
+    settings(std::env::vars_os())
+}
+
+fn settings(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = all
+        .filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let error = match misspelled(&name) {
+                Some(meant) => {
+                    let message = format!("the environment variable {name} is not read");
+                    Some(Error::new(ErrorKind::Configuration, message).with_hint(format!("did you mean {meant}?")))
+                }
+                None => {
+                    VARIABLES.iter().find(|variable| variable.name == name)?;
+                    let (_, bad) = load(|other| (other == name).then(|| value.clone()));
+                    bad.map(|bad| bad.error())
+                }
+            };
+            Some(Setting { name, value: value.to_string_lossy().into_owned(), error })
+        })
+        .collect();
+    settings.sort_by(|a, b| a.name.cmp(&b.name));
+    settings
+}
+
+/// Whether `JIT_CACHE` lets kernels be kept on disk; otherwise the value that it has.
+///
+/// # Errors
+///
+/// The value: `memory` or `off`.
+pub fn check_cache_on_disk() -> Result<(), &'static str> {
+    match get().cache {
+        CacheMode::Disk => Ok(()),
+        CacheMode::Memory => Err("memory"),
+        CacheMode::Off => Err("off"),
+    }
+}
+
 fn load(read: impl Fn(&str) -> Option<OsString>) -> (Config, Option<BadValue>) {
     let (mut config, mut first_bad) = (Config::default(), None);
     for variable in VARIABLES {
@@ -513,6 +567,17 @@ mod tests {
         assert_eq!(misspelled("JIT_THREADS"), None);
         assert_eq!(misspelled("JIT_SOMETHING_ELSE"), None);
         assert_eq!(misspelled("PATH"), None);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_with_the_environment_is_listed() {
+        let variables = [("PATH", "/bin"), ("JIT_THREADS", "many"), ("JIT_DEVISE", "cpu"), ("JIT_CACHE", "memory")];
+        let settings = settings(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
+        assert_eq!(names, ["JIT_CACHE", "JIT_DEVISE", "JIT_THREADS"]);
+        let hint = |at: usize| settings[at].error.as_ref().map(|error| error.hint().unwrap().to_owned());
+        assert_eq!((hint(0), hint(1)), (None, Some("did you mean JIT_DEVICE?".to_owned())));
+        assert!(settings[2].error.as_ref().unwrap().to_string().contains("JIT_THREADS is set to `many`"));
     }
 
     #[test]

@@ -74,6 +74,34 @@ pub struct DeviceInfo {
     pub unavailable: Option<String>,
 }
 
+/// The processor of this machine, as code is generated for it. Known without LLVM.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Processor {
+    /// The level of the instruction set that it reaches, such as `x86-64-v3`.
+    pub level: String,
+    /// The number of lanes of 32 bits in one register.
+    pub vector_lanes: usize,
+    /// Instruction sets that generated code uses.
+    pub features: Vec<String>,
+}
+
+/// Returns the processor of this machine.
+///
+/// # Errors
+///
+/// [`NoDevice`](crate::ErrorKind::NoDevice) if generated code cannot run on it.
+pub fn processor() -> Result<Processor, Error> {
+    #[cfg(loads_code)]
+    return backend::Target::host().map(|target| {
+        let features = target.features.split(',').filter_map(|feature| feature.strip_prefix('+'));
+        let features = features.map(str::to_owned).collect();
+        Processor { level: target.cpu.clone(), vector_lanes: target.lanes, features }
+    });
+    #[cfg(not(loads_code))]
+    Err(Error::new(crate::ErrorKind::NoDevice, "no code is generated for this system: kernels are interpreted"))
+}
+
 /// All devices of this build, including those that cannot be used on this machine.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use jit_runtime::cache::{CacheLevel, clear_level};
 use jit_runtime::device::current_device;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
 use jit_runtime::launch::{Argument, Launch, launch};
@@ -63,8 +64,26 @@ fn child() {
             run(number("OPS").unwrap_or(100) + kernel, *literal);
         }
     }
+    if std::env::var_os("KILL").is_some() {
+        // SAFETY: a call without preconditions; this process ends.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+    if std::env::var_os("REPEAT").is_some() {
+        run(number("OPS").unwrap_or(100), literals[0]);
+    }
+    for record in stats::kernel_history() {
+        let (outcome, compiled, loaded) = (record.outcome, record.compile_time.as_nanos(), record.load_time.is_some());
+        let found = record.look_up_time.as_nanos() > 0;
+        println!("{outcome:?}, hit {}, compiled in {compiled} ns, loaded {loaded}, found {found}", record.is_hit);
+    }
     let stats = stats::stats();
     let (compiles, hits, loads) = (stats.compiles, stats.disk_hits, stats.llvm_loads);
+    if std::env::var_os("CLEAR").is_some() {
+        let disk = || stats.cache(CacheLevel::Disk);
+        println!("level: {:?}", disk());
+        clear_level(CacheLevel::Disk);
+        println!("after: {} entries, {} bytes", disk().entries, disk().bytes);
+    }
     println!("compiles {compiles}, disk hits {hits}, LLVM loads {loads}, mapped {}", has_mapped_llvm());
 }
 
@@ -112,6 +131,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     files.filter(is_entry).collect()
 }
 
+// one device: only code of the processor is stored
+// rows: K140
 #[test]
 fn the_second_process_compiles_nothing_and_loads_no_llvm() {
     if !has_llvm() {
@@ -149,6 +170,8 @@ fn what_cannot_change_code_is_not_in_the_key() {
     assert_eq!(entries(&folder).len(), 2);
 }
 
+// one device: only code of the processor is stored
+// rows: K140
 #[test]
 fn a_machine_without_llvm_runs_cached_kernels() {
     if !has_llvm() {
@@ -166,6 +189,8 @@ fn a_machine_without_llvm_runs_cached_kernels() {
     assert_eq!(entries(&folder).len(), 1);
 }
 
+// one device: only code of the processor is stored
+// rows: K141 K142
 #[test]
 #[cfg(all(feature = "llvm", not(feature = "llvm-static")))]
 fn the_mode_decides_where_kernels_are_kept() {
@@ -177,6 +202,8 @@ fn the_mode_decides_where_kernels_are_kept() {
         report(&folder, &[("JIT_CACHE", mode)]);
         assert!(!folder.exists(), "{mode}");
     }
+    let text = report(&folder, &[("JIT_CACHE", "memory"), ("REPEAT", "1")]);
+    assert!(launches(&text)[1].starts_with("Memory, hit true"), "{text}");
     let home = folder.join("home");
     fs::create_dir_all(&home).unwrap();
     let home_name = home.to_str().unwrap();
@@ -195,6 +222,95 @@ fn llvm() -> String {
     jit_runtime::backend::llvm::available().unwrap().path.to_str().unwrap().to_owned()
 }
 
+/// What the first and the second launch of a kernel report.
+fn launches(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.contains(", loaded ")).collect()
+}
+
+// one device: only code of the processor is stored
+// rows: O34
+#[test]
+fn the_history_tells_where_code_came_from() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("history");
+    let cold = report(&folder, &[("REPEAT", "1")]);
+    let [first, second] = launches(&cold)[..] else { panic!("{cold}") };
+    assert!(first.starts_with("Compiled, hit false") && first.ends_with("loaded false, found true"), "{cold}");
+    assert!(second.starts_with("Memory, hit true") && second.ends_with("loaded false, found true"), "{cold}");
+    let (_, time) = first.split_once("compiled in ").unwrap();
+    let time = time.split(' ').next().unwrap();
+    assert_ne!(time, "0");
+    let warm = report(&folder, &[("REPEAT", "1")]);
+    let [first, second] = launches(&warm)[..] else { panic!("{warm}") };
+    let facts = format!("compiled in {time} ns, loaded true, found true");
+    assert_eq!(first, format!("Disk, hit false, {facts}"), "the time that the other process took");
+    assert_eq!(second, format!("Memory, hit true, {facts}"));
+}
+
+// one device: only code of the processor is stored
+// rows: O39
+#[test]
+fn the_level_on_disk_is_counted_and_cleared() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("cleared");
+    assert_cold(&report(&folder, &[]));
+    let size = fs::metadata(&entries(&folder)[0]).unwrap().len();
+    let text = report(&folder, &[("CLEAR", "1"), ("JIT_CACHE_CAPACITY", "70")]);
+    let (bounds, counts) = ("max_entries: 70, max_bytes: Some(536870912)", "hits: 1, misses: 0, evictions: 0");
+    assert!(text.contains(&format!("level: LevelStats {{ entries: 1, bytes: {size}, {bounds}, {counts} }}")), "{text}");
+    assert!(text.contains("after: 0 entries, 0 bytes"), "{text}");
+    assert!(entries(&folder).is_empty() && folder.join("secret").exists());
+    let text = report(&folder, &[("CLEAR", "1"), ("JIT_CACHE", "memory")]);
+    assert!(text.contains("level: LevelStats { entries: 0, bytes: 0, max_entries: 0"), "a level that is off: {text}");
+}
+
+// one device: only code of the processor is stored
+// rows: K127
+#[test]
+fn kernels_from_disk_are_dumped() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("dumped");
+    let dump = ("JIT_DUMP", "ir,llvm,asm");
+    let cold = report(&folder, &[dump]);
+    let warm = report(&folder, &[dump]);
+    assert!(warm.contains("compiles 0, disk hits 1, LLVM loads 1"), "{warm}");
+    let form = |text: &str, name: &str| {
+        let (_, rest) = text.split_once(&format!("---- {name} of chain-")).unwrap_or_else(|| panic!("{text}"));
+        rest.split_once("---- ").map_or(rest, |(form, _)| form).to_owned()
+    };
+    assert_eq!(form(&warm, "ir"), form(&cold, "ir"));
+    assert_eq!(form(&warm, "llvm"), form(&cold, "llvm"));
+    let assembly = form(&warm, "asm");
+    assert!(assembly.contains("jit_kernel_") && assembly.contains("0: ") && assembly.contains("ret"), "{assembly}");
+    let without = report(&folder, &[dump, ("JIT_LLVM_PATH", "/there/is/no/such/folder")]);
+    assert!(without.contains("compiles 0, disk hits 1, LLVM loads 0, mapped false"), "{without}");
+    assert_eq!(form(&without, "ir"), form(&cold, "ir"));
+    for (name, what) in [("asm", "assembly"), ("llvm", "LLVM IR")] {
+        let text = form(&without, name);
+        let wanted = format!("; the code was read from disk, and its {what} cannot be shown: no LLVM 22 library");
+        assert!(text.contains(&wanted) && !text.contains("jit_kernel_"), "{text}");
+    }
+}
+
+// one device: only code of the processor is stored
+// rows: K144
+#[test]
+fn kernels_are_on_disk_before_they_run() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("at-once");
+    let output = start(&folder, &[("KILL", "1")]).wait_with_output().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(libc::SIGKILL));
+    assert_warm(&report(&folder, &[]));
+}
+
 #[test]
 fn literals_that_changed_are_parameters_from_the_first_launch_on() {
     if !has_llvm() {
@@ -207,6 +323,8 @@ fn literals_that_changed_are_parameters_from_the_first_launch_on() {
     assert!(text.contains("compiles 0, disk hits 1, LLVM loads 0"), "{text}");
 }
 
+// one device: only code of the processor is stored
+// rows: K141 N08
 #[test]
 fn folders_and_files_that_others_could_have_written_are_refused() {
     if !has_llvm() {
@@ -232,6 +350,8 @@ fn folders_and_files_that_others_could_have_written_are_refused() {
     assert!(report(&folder, &[]).contains("disk hits 0"), "a secret that others can write is replaced, its files void");
 }
 
+// one device: only code of the processor is stored
+// rows: N08
 #[test]
 fn a_file_made_with_another_secret_is_not_run() {
     if !has_llvm() {
@@ -272,6 +392,8 @@ fn a_shared_folder_is_read_and_never_written() {
     assert!(text.contains("disk hits 0") && text.contains("can be written by other users"), "{text}");
 }
 
+// one device: only code of the processor is stored
+// rows: N09
 #[test]
 fn hits_are_compared_with_new_code_on_request() {
     if !has_llvm() {
@@ -285,6 +407,8 @@ fn hits_are_compared_with_new_code_on_request() {
     assert!(text.contains("disk hits 3, LLVM loads 0"), "{text}");
 }
 
+// one device: only code of the processor is stored
+// rows: K143
 #[test]
 fn the_number_of_files_is_bounded() {
     if !has_llvm() {
@@ -298,6 +422,8 @@ fn the_number_of_files_is_bounded() {
     assert_warm(&report(&folder, &[("OPS", "99"), ("JIT_CACHE_CAPACITY", "16")]));
 }
 
+// one device: only code of the processor is stored
+// rows: K143 K148
 #[test]
 fn processes_that_share_a_folder_and_evict_get_right_results() {
     if !has_llvm() {
@@ -327,6 +453,8 @@ fn compiles(text: &str) -> u32 {
     rest.split(',').next().unwrap().parse().unwrap()
 }
 
+// one device: only code of the processor is stored
+// rows: K148 N01
 #[test]
 fn of_many_cold_processes_at_most_two_compile() {
     if !has_llvm() {
@@ -357,6 +485,8 @@ fn send(child: &Child, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
 }
 
+// one device: only code of the processor is stored
+// rows: N01
 #[test]
 fn nobody_waits_for_a_process_that_is_stopped_or_killed() {
     if !has_llvm() {

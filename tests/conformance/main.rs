@@ -42,12 +42,25 @@ mod tensors;
 mod tested_devices;
 mod untrusted_traverse;
 mod vectors;
+#[path = "../shared/zero_hashes.rs"]
+mod zero_hashes;
 
 /// Runs a test on every device of the host.
 fn on_each_device(test: impl Fn()) {
     for device in crate::tested_devices::all() {
         jit::with_device(device, &test);
     }
+}
+
+// one device: the tests that it runs choose theirs
+// rows: O31 O36
+#[test]
+fn results_are_the_same_if_every_hash_is_zero() {
+    let suites =
+        ["branches::", "calls::", "gathers::", "instances::", "loops::", "merging::", "recording::", "scatters::"];
+    // These count what value numbering finds.
+    let counting = ["values_equal_in_all_targets_are_hoisted", "a_thousand_instances_are_few_targets"];
+    zero_hashes::run_again("all", &suites, &counting, 80);
 }
 
 /// The panic message of a wrong program.

@@ -125,7 +125,8 @@ fn table() -> Vec<(&'static str, Vec<&'static str>)> {
     let table = include_str!("../../docs/conformance.md");
     let is_row = |line: &&str| {
         let mut start = line.strip_prefix("| ").unwrap_or_default().chars();
-        start.next().is_some_and(|letter| "ACFKX".contains(letter)) && start.next().is_some_and(|c| c.is_ascii_digit())
+        start.next().is_some_and(|letter| "ACFKNOX".contains(letter))
+            && start.next().is_some_and(|c| c.is_ascii_digit())
     };
     let row = |line: &'static str| {
         let id = line.split('|').nth(1).unwrap_or_default().trim();
@@ -143,7 +144,16 @@ fn table() -> Vec<(&'static str, Vec<&'static str>)> {
 fn all_markers() -> Markers {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut markers = Markers::new();
-    for folder in ["tests", "jit-core/tests", "jit-core/src", "src", "ui-tests/tests"] {
+    for folder in [
+        "tests",
+        "jit-cli/tests",
+        "jit-core/tests",
+        "jit-core/src",
+        "jit-runtime/tests",
+        "jit-runtime/src",
+        "src",
+        "ui-tests/tests",
+    ] {
         read_markers(&root.join(folder), &mut markers);
     }
     markers

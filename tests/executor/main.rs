@@ -6,6 +6,8 @@ mod arguments;
 mod basics;
 mod places;
 mod reports;
+#[path = "../shared/zero_hashes.rs"]
+mod zero_hashes;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,4 +25,11 @@ fn on_each_device(run: impl Fn() -> Result<()>) {
     for device in [Device::Cpu, Device::Interpreter] {
         jit::with_device(device, || run().unwrap_or_else(|error| panic!("on {device}: {error}")));
     }
+}
+
+// one device: the tests that it runs choose theirs
+// rows: O36
+#[test]
+fn executors_find_their_kernels_if_every_hash_is_zero() {
+    zero_hashes::run_again("1", &[], &[], 20);
 }

@@ -44,6 +44,32 @@ fn each_compilation_has_its_cause() {
     });
 }
 
+#[jit]
+fn doubled(x: &Float) -> Float {
+    x * 2.0
+}
+
+#[test]
+fn other_options_and_eviction_are_causes() {
+    let _alone = crate::alone();
+    jit::with_device(Device::Cpu, || {
+        jit::cache::clear();
+        doubled::clear();
+        jit::eval(&doubled(&Float::full(1.0, 100).make_opaque())).unwrap();
+        jit::cache::clear();
+        jit::eval(&doubled(&Float::full(1.0, 100).make_opaque())).unwrap();
+        // Together larger than the processor's cache.
+        jit::eval(&doubled(&Float::full(1.0, 9 << 20).make_opaque())).unwrap();
+        jit::sync().unwrap();
+        let causes: Vec<_> = doubled::explain().iter().map(|retrace| retrace.cause.clone()).collect();
+        let options = CodeChange::Options { before: "ordinary stores".into(), now: "streaming stores".into() };
+        let expected = [CodeChange::First, CodeChange::Same, options].map(Cause::Code);
+        assert_eq!(causes, expected);
+        let text = doubled::explain().to_string();
+        assert!(text.contains("was compiled with the option streaming stores instead of ordinary stores"), "{text}");
+    });
+}
+
 #[test]
 fn another_element_type_is_a_cause() {
     on_each_device(|| {

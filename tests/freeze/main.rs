@@ -43,6 +43,8 @@ mod texture;
 mod threads;
 mod tiles;
 mod verify;
+#[path = "../shared/zero_hashes.rs"]
+mod zero_hashes;
 
 use std::fmt::Debug;
 use std::process::Command;
@@ -182,4 +184,12 @@ fn alone_on_each_device(test: &str, check: impl Fn(&str)) -> bool {
             true
         })
     })
+}
+
+// one device: the tests that it runs choose theirs
+// rows: O30 O36
+#[test]
+fn recordings_are_told_apart_if_every_hash_is_zero() {
+    let suites = ["arguments::", "basics::", "keys::", "limits::", "members::", "numbers::", "sizes::", "state::"];
+    zero_hashes::run_again("1", &suites, &[], 60);
 }

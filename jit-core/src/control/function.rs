@@ -1,8 +1,8 @@
 //! Calls of `#[jit]` functions while they are traced: each gets a label, is counted, and must not recurse without end.
 
 use jit_runtime::Site;
-use jit_runtime::stats::count_trace;
 use jit_runtime::stats::events::{self, Activity, Started};
+use jit_runtime::stats::{begin_trace, count_trace, end_trace};
 
 use super::recursion::Recursion;
 use crate::trace::function_label::{LabelScope, Labelled, label};
@@ -31,12 +31,14 @@ pub fn enter(function: &'static Labelled) -> FunctionScope {
     count_trace();
     function.history.count_trace();
     let traced = events::begin();
+    begin_trace();
     let span = tracing::debug_span!(target: "jit", "trace", function = function.label()).entered();
     FunctionScope { traced, function, site, _recursion: recursion, _label: label(function), _span: span }
 }
 
 impl Drop for FunctionScope {
     fn drop(&mut self) {
+        end_trace();
         self.traced.end(Some(self.site), || Activity::Trace(self.function.label().into()));
     }
 }

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 
+use jit_runtime::cache::{self, LevelStats};
 use jit_runtime::fork::Held;
 use jit_runtime::log::{self, Level};
 use jit_runtime::recording::{Guard, Recording, Scalar};
@@ -78,6 +79,19 @@ static LISTED: Mutex<Vec<&'static Function>> = Mutex::new(Vec::new());
 #[must_use]
 pub fn functions() -> Vec<&'static Function> {
     LISTED.lock().clone()
+}
+
+/// The recordings of all functions, as a level of the cache.
+fn level() -> LevelStats {
+    let mut level = LevelStats::default();
+    level.max_entries = usize::MAX;
+    for stats in functions().into_iter().map(Function::stats) {
+        level.entries += stats.cached as usize;
+        level.hits += stats.replays;
+        level.misses += stats.recordings;
+        level.evictions += stats.evictions;
+    }
+    level
 }
 
 /// Calls whose arguments match except for sizes and constants.
@@ -199,6 +213,7 @@ impl Function {
         if !self.is_listed.load(Ordering::Relaxed) && !self.is_listed.swap(true, Ordering::Relaxed) {
             static WATCHED: Once = Once::new();
             fork::watch(&WATCHED, hold);
+            cache::watch_recordings(level, || functions().into_iter().for_each(Function::clear));
             LISTED.lock().push(self);
         }
         self
@@ -388,6 +403,9 @@ impl Function {
 const FEW: usize = 2;
 
 fn hash(of: TypeId, words: &[u64]) -> u64 {
+    if cache::are_hashes_zero() {
+        return 0;
+    }
     let mut hasher = FxHasher::default();
     (of, words).hash(&mut hasher);
     hasher.finish()

@@ -170,7 +170,11 @@ fn evaluate_missing<'a>(
     fork::watch(&WATCHED, hold);
     stats::count_evaluation();
     let span = events::begin();
-    let outcome = plan(&missing, why, site).and_then(|plan| run(plan, site));
+    let scheduling = stats::begin_scheduling();
+    let outcome = plan(&missing, why, site).and_then(|plan| {
+        scheduling.end();
+        run(plan, site)
+    });
     span.end(Some(site), || Activity::Evaluation(why));
     outcome
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jit_runtime::Site;
+use jit_runtime::backend::{CodeOptions, Effort, Scatters};
 use jit_runtime::ir::{Kernel, Op, Type, Value, print};
 use jit_runtime::launch::Prepared;
 use parking_lot::Mutex;
@@ -37,6 +38,7 @@ struct Known {
     literals: Vec<(Value, Site)>,
     /// The bits of its scalar arguments when it was compiled: literals that changed became some of these.
     scalars: Vec<Option<u64>>,
+    options: CodeOptions,
 }
 
 /// Why a kernel of a `#[jit]` function was compiled: the difference from the most similar one that was compiled for the
@@ -69,7 +71,15 @@ pub enum CodeChange {
         /// The number of operations now.
         now: usize,
     },
-    /// The same kernel, compiled with other options for other sizes, or because it is not in the cache any more.
+    /// The same kernel, compiled for other sizes or settings: how results are stored, scatters combined, or the effort
+    /// of the compiler.
+    Options {
+        /// The option in the earlier code.
+        before: String,
+        /// The option now.
+        now: String,
+    },
+    /// The same kernel with the same options: it is not in the cache any more, or was compiled past it.
     Same,
 }
 
@@ -85,7 +95,12 @@ impl fmt::Display for CodeChange {
             CodeChange::Operations { before, now } => {
                 write!(f, "the kernel has other operations: {now}, and the most similar one had {before}")
             }
-            CodeChange::Same => f.write_str("the same kernel was compiled with other options, or was evicted"),
+            CodeChange::Options { before, now } => {
+                write!(f, "the same kernel was compiled with the option {now} instead of {before}")
+            }
+            CodeChange::Same => {
+                f.write_str("the same kernel was compiled again: it was evicted, or compiled past the cache")
+            }
         }
     }
 }
@@ -131,7 +146,7 @@ impl History {
     pub(crate) fn note_compiled(&self, prepared: &Prepared, literals: &[(Value, Site)], site: Site) {
         self.compiles.fetch_add(1, Ordering::Relaxed);
         let (kernel, scalars) = (prepared.kernel(), prepared.scalars());
-        let known = Known { kernel: kernel.clone(), literals: literals.to_vec(), scalars };
+        let known = Known { kernel: kernel.clone(), literals: literals.to_vec(), scalars, options: prepared.options() };
         let mut compiled = self.compiled.lock();
         let nearest = compiled.kernels.iter().rev().min_by_key(|earlier| distance(&earlier.kernel, kernel));
         let change = nearest.map_or(CodeChange::First, |earlier| change(earlier, &known));
@@ -162,7 +177,7 @@ fn distance(one: &Kernel, other: &Kernel) -> usize {
 fn change(before: &Known, now: &Known) -> CodeChange {
     let (old, new) = (&before.kernel, &now.kernel);
     if old == new {
-        return CodeChange::Same;
+        return other_option(before.options, now.options);
     }
     let differs = ops(old).zip(ops(new)).find(|(old, new)| old.0 != new.0);
     if let Some((ty, was, is, value)) = differs.and_then(|(old, new)| other_literal(before, old, now, new)) {
@@ -176,6 +191,22 @@ fn change(before: &Known, now: &Known) -> CodeChange {
         return CodeChange::ElementType { before, now };
     }
     CodeChange::Operations { before: old.op_count(), now: new.op_count() }
+}
+
+/// Returns the first code option that differs.
+fn other_option(before: CodeOptions, now: CodeOptions) -> CodeChange {
+    let texts = |options: CodeOptions| {
+        let scatters = match options.scatters {
+            Scatters::Shared => "shared targets of scatters".to_owned(),
+            Scatters::Private { copies_log2 } => format!("{} private targets of scatters", 1 << copies_log2),
+        };
+        let stores = if options.streaming_stores { "streaming stores" } else { "ordinary stores" };
+        let effort = if options.effort == Effort::Thorough { "more effort" } else { "little effort" };
+        [stores.to_owned(), scatters, effort.to_owned()]
+    };
+    let mut pairs = texts(before).into_iter().zip(texts(now));
+    let differs = pairs.find(|(before, now)| before != now);
+    differs.map_or(CodeChange::Same, |(before, now)| CodeChange::Options { before, now })
 }
 
 /// Returns a literal that differs, if two operations are that: its type, its bits before and now, and the value.

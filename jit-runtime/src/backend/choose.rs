@@ -85,10 +85,30 @@ pub fn check_usable(device: Device) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// Why there is none.
-#[cfg(loads_code)]
-pub(crate) fn llvm_version() -> Result<(String, std::path::PathBuf), Error> {
+/// `NoDevice` if there is none, with what was tried and how to get one.
+pub fn llvm_version() -> Result<(String, std::path::PathBuf), Error> {
     cpu::llvm_version()
+}
+
+/// The instructions of an object file as text; the target is given by its identity.
+///
+/// # Errors
+///
+/// `NoDevice` if there is no LLVM, which disassembles; `Compile` if these are not the bytes of an object file.
+#[cfg(loads_code)]
+pub(crate) fn disassemble(object: &[u8], target: &str) -> Result<String, Error> {
+    let unknown = || Error::new(ErrorKind::Compile, format!("the processor `{target}` is not known"));
+    cpu::disassemble(object, &super::Target::from_identity(target).ok_or_else(unknown)?)
+}
+
+/// The instructions of an object file for this processor as text.
+///
+/// # Errors
+///
+/// `NoDevice` if there is no LLVM, which disassembles; `Compile` if these are not the bytes of an object file.
+#[cfg(loads_code)]
+pub(crate) fn disassemble_for_host(object: &[u8]) -> Result<String, Error> {
+    cpu::disassemble(object, super::Target::host()?)
 }
 
 /// Whether LLVM has been loaded.
@@ -151,6 +171,10 @@ mod cpu {
         llvm::is_loaded()
     }
 
+    pub(super) fn disassemble(object: &[u8], target: &Target) -> Result<String, Error> {
+        llvm::disassemble(object, target)
+    }
+
     pub(super) fn render(kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
         let text = match form {
             Form::Llvm => llvm::dump_llvm(kernel, options),
@@ -182,7 +206,6 @@ mod cpu {
         Err(no_llvm())
     }
 
-    #[cfg(loads_code)]
     pub(super) fn llvm_version() -> Result<(String, std::path::PathBuf), Error> {
         Err(no_llvm())
     }
@@ -190,6 +213,11 @@ mod cpu {
     #[cfg(loads_code)]
     pub(super) fn is_llvm_loaded() -> bool {
         false
+    }
+
+    #[cfg(loads_code)]
+    pub(super) fn disassemble(_object: &[u8], _target: &crate::backend::Target) -> Result<String, Error> {
+        Err(no_llvm())
     }
 
     pub(super) fn render(_kernel: &Kernel, _options: CodeOptions, _form: Form) -> Option<String> {

@@ -23,9 +23,9 @@ pub use crate::config::Effort;
 use choose::check;
 
 pub(crate) use choose::render;
-pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
+pub use choose::{Capabilities, capabilities, check_usable, compile, improve, llvm_version};
 #[cfg(loads_code)]
-pub(crate) use choose::{is_llvm_loaded, llvm_version};
+pub(crate) use choose::{disassemble, disassemble_for_host, is_llvm_loaded};
 #[cfg(loads_code)]
 pub use loader::MachineCode;
 #[cfg(loads_code)]

@@ -76,6 +76,16 @@ impl Target {
         format!("{architecture:?} {cpu} x{lanes} {features}{packets}{verified}")
     }
 
+    /// The target with an identity, as far as instructions and their text depend on it; none for other text.
+    pub(crate) fn from_identity(identity: &str) -> Option<Target> {
+        let (architecture, rest) = identity.split_once(' ')?;
+        let known = [Architecture::X86_64, Architecture::Aarch64];
+        let architecture = known.into_iter().find(|known| format!("{known:?}") == architecture)?;
+        let [cpu, _lanes, rest] = rest.splitn(3, ' ').collect::<Vec<_>>().try_into().ok()?;
+        let features = rest.split_once(", ").map_or(rest, |(features, _)| features);
+        Some(Target::new(architecture, cpu.to_owned(), features.to_owned()))
+    }
+
     /// Whether there are mask registers, so that masked arithmetic of every type costs nothing extra.
     pub(crate) fn has_masks(&self) -> bool {
         self.has_masks
@@ -89,5 +99,19 @@ impl Target {
     /// Vector registers.
     pub(crate) fn registers(&self) -> usize {
         if self.has_masks || self.architecture == Architecture::Aarch64 { 32 } else { 16 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_found_by_its_identity() {
+        let target = Target::new(Architecture::X86_64, "x86-64-v3".into(), "+sse4.2,+avx2,+f16c".into());
+        assert_eq!(Target::from_identity(&target.identity()), Some(target.clone()));
+        let checked = target.clone().with_interleave(2).with_verified_accesses();
+        assert_eq!(Target::from_identity(&checked.identity()), Some(target));
+        assert_eq!(Target::from_identity("Abacus x86-64-v3 x8 +avx2"), None);
     }
 }

@@ -1,11 +1,11 @@
 //! The code of a kernel that is not in memory: from disk, or kernel → passes → backend → code.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(loads_code)]
 use super::disk;
 use super::entry::{Entry, Origin};
-use super::forms;
+use super::{OPTIMISED, forms};
 use crate::backend::{self, CodeOptions};
 use crate::config::Device;
 use crate::float_mode::Standard;
@@ -27,18 +27,20 @@ pub(super) fn find_or_compile(
 ) -> Result<Entry, Error> {
     #[cfg(loads_code)]
     if let Some(disk) = disk::get().filter(|_| device == Device::Cpu) {
+        let started = Instant::now();
         return match disk.find(&kernel, options) {
             Ok(stored) => {
+                let load_time = started.elapsed();
                 if disk.is_verify_due() {
                     verify_stored(&kernel, options, &stored, label)?;
                 }
-                Ok(from_disk(hash, kernel, options, stored, label, site))
+                Ok(from_disk(hash, kernel, options, (stored, load_time), (label, site)))
             }
             Err(_lease) => {
                 let entry = compile(hash, device, kernel, options, label, site)?;
                 if is_stored {
-                    let (time, ops) = (entry.facts.compile_time, entry.compiled_ops);
-                    disk.store(&entry.kernel, options, entry.executable(0), time, ops);
+                    let (time, about) = (entry.facts.compile_time, (label, entry.compiled_ops));
+                    disk.store(&entry.kernel, options, entry.executable(0), time, about);
                 }
                 Ok(entry)
             }
@@ -54,16 +56,16 @@ fn from_disk(
     hash: u64,
     kernel: Kernel,
     options: CodeOptions,
-    stored: disk::Stored,
-    label: Label,
-    site: Option<Site>,
+    (stored, load_time): (disk::Stored, Duration),
+    (label, site): (Label, Option<Site>),
 ) -> Entry {
     let disk::Stored { code, effort, compile_time, compiled_ops } = stored;
-    let origin = Origin { hash, device: Device::Cpu, options, label, site, compile_time, compiled_ops, effort };
+    let (device, load_time) = (Device::Cpu, Some(load_time));
+    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, effort };
     let entry = Entry::new(kernel, Box::new(code), &origin);
     log::emit(Level::Info, || format!("read `{label}` ({hash:016x}) from disk: {} bytes", entry.facts.code_bytes));
     if forms::is_any_wanted() {
-        forms::compiled(&entry, &optimised(&entry.kernel));
+        forms::compiled(&entry, &OPTIMISED.of(&entry.kernel));
     }
     entry
 }
@@ -73,7 +75,7 @@ fn from_disk(
 fn verify_stored(kernel: &Kernel, options: CodeOptions, stored: &disk::Stored, label: Label) -> Result<(), Error> {
     let _mode = Standard::enter();
     let options = CodeOptions { effort: stored.effort, ..options };
-    let compiled = backend::compile(Device::Cpu, &optimised(kernel), options)?;
+    let compiled = backend::compile(Device::Cpu, &OPTIMISED.of(kernel), options)?;
     match compiled.object() {
         Some(object) if object != stored.code.object() => {
             let message = format!("the code of `{label}` in the disk cache is not the code that is compiled now");
@@ -101,7 +103,7 @@ pub(super) fn compile(
     let (started, span) = (Instant::now(), events::begin());
     // Later stages rely on it, and take longer.
     verify(&kernel, label)?;
-    let optimised = optimised(&kernel);
+    let optimised = OPTIMISED.of(&kernel);
     let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
         Some(site) if error.site().is_none() => error.at(site),
         _ => error,
@@ -110,7 +112,8 @@ pub(super) fn compile(
     stats::count_compile(compile_time);
     span.end(site, || Activity::Compile(Compiled { label, hash, ops: kernel.op_count(), is_better: false }));
     let compiled_ops = optimised.op_count();
-    let origin = Origin { hash, device, options, label, site, compile_time, compiled_ops, effort: options.effort };
+    let (effort, load_time) = (options.effort, None);
+    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, effort };
     let entry = Entry::new(kernel, executable, &origin);
     log::emit(Level::Info, || {
         let facts = &entry.facts;
@@ -118,13 +121,6 @@ pub(super) fn compile(
     });
     forms::compiled(&entry, &optimised);
     Ok(entry)
-}
-
-/// The kernel that the backend receives.
-pub(super) fn optimised(kernel: &Kernel) -> Kernel {
-    let mut optimised = kernel.clone();
-    ir::passes::optimise(&mut optimised);
-    optimised
 }
 
 /// A kernel that is not well-formed is a bug in the code that built it.

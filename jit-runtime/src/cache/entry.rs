@@ -43,6 +43,8 @@ pub(super) struct Origin {
     pub(super) label: Label,
     pub(super) site: Option<Site>,
     pub(super) compile_time: Duration,
+    /// The time that reading the code from disk took; none if it was compiled.
+    pub(super) load_time: Option<Duration>,
     /// The number of operations after the passes, with functions expanded.
     pub(super) compiled_ops: usize,
     /// The effort with which the code was compiled.
@@ -65,6 +67,7 @@ impl Entry {
             lanes_per_step: executable.lanes_per_step(),
             code_bytes: executable.code_bytes(),
             compile_time: origin.compile_time,
+            load_time: origin.load_time,
         };
         // Only interpreted kernels have no code.
         let cost = Cost::new(origin.compiled_ops, facts.has_loop, facts.code_bytes == 0, facts.lanes_per_step);
@@ -107,6 +110,12 @@ impl Entry {
         self.heat.is_settled()
     }
 
+    /// Whether the code that wide launches run was read from disk.
+    #[cfg(loads_code)]
+    pub(super) fn is_read(&self) -> bool {
+        self.facts.load_time.is_some() && self.better.get().is_none()
+    }
+
     /// Whether there is code that was compiled with more effort.
     pub(crate) fn is_improved(&self) -> bool {
         self.better.get().is_some() || self.effort != self.options.effort
@@ -141,6 +150,7 @@ impl Entry {
             label: "test".into(),
             site: None,
             compile_time,
+            load_time: None,
             compiled_ops,
             effort: options.effort,
         };

@@ -32,6 +32,33 @@ pub(crate) fn improved(entry: &Entry, optimised: &Kernel) {
     }
 }
 
+/// The instructions of code that was read from disk; where there is no LLVM, what is missing.
+#[cfg(loads_code)]
+fn disassembly(entry: &Entry) -> String {
+    let shown = entry.executable(usize::MAX).object().map(backend::disassemble_for_host);
+    match shown {
+        Some(Ok(text)) => text,
+        Some(Err(error)) => missing("assembly", &error),
+        None => String::new(),
+    }
+}
+
+/// A form that is not on disk, and that LLVM makes again.
+#[cfg(loads_code)]
+fn made_again(entry: &Entry, optimised: &Kernel, form: Form) -> String {
+    // Where there is no LLVM, rendering would report that kernels are interpreted, which this one is not.
+    if let Err(error) = backend::llvm_version() {
+        return missing("LLVM IR", &error);
+    }
+    backend::render(entry.facts.device, optimised, entry.current_options(), form).unwrap_or_default()
+}
+
+#[cfg(loads_code)]
+fn missing(what: &str, error: &crate::Error) -> String {
+    let hint = error.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    format!("; the code was read from disk, and its {what} cannot be shown: {}{hint}\n", error.message())
+}
+
 /// A form of a cached kernel; none if its device does not support it.
 pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<String> {
     match form {
@@ -41,6 +68,10 @@ pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<St
             let _ = write!(text, "// as scheduled\n{}\n// as compiled\n{optimised}", entry.kernel);
             Some(text)
         }
+        #[cfg(loads_code)]
+        Form::Asm if entry.is_read() => Some(disassembly(entry)),
+        #[cfg(loads_code)]
+        Form::Llvm if entry.is_read() => Some(made_again(entry, optimised, form)),
         Form::Llvm | Form::Asm => backend::render(entry.facts.device, optimised, entry.current_options(), form),
     }
 }

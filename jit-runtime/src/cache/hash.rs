@@ -3,18 +3,86 @@
 //! It is computed at every launch, so it is short rather than strong: a full comparison follows it. It covers the
 //! parameters and operations, which determine nearly everything else about a kernel, and is the same in every run.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::backend::CodeOptions;
 use crate::config::Device;
 use crate::ir::Kernel;
 
+/// The variable under which every hash in the caches is zero, which shows that a full comparison stands behind each:
+/// `1`, or `all`, where value numbering is concerned, too. It is for tests alone.
+const ZERO: &str = "JIT_TEST_ZERO_HASHES";
+
+const NONE: u8 = 1;
+const CACHES: u8 = 2;
+const ALL: u8 = 3;
+
+#[inline]
+fn zeros() -> u8 {
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    #[cold]
+    fn read() -> u8 {
+        let value = std::env::var(ZERO).unwrap_or_default();
+        let zeros = match &*value {
+            "1" => CACHES,
+            "all" => ALL,
+            _ => NONE,
+        };
+        KNOWN.store(zeros, Ordering::Relaxed);
+        zeros
+    }
+    match KNOWN.load(Ordering::Relaxed) {
+        0 => read(),
+        known => known,
+    }
+}
+
+/// Whether every hash in the caches is zero. Results are the same, slower.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn are_zero() -> bool {
+    zeros() != NONE
+}
+
+/// Whether that holds for value numbering, too, which then finds few equal expressions.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn are_all_zero() -> bool {
+    zeros() == ALL
+}
+
+/// Hashes the keys of maps in the cache.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Hashing;
+
+impl BuildHasher for Hashing {
+    type Hasher = WordHasher;
+
+    fn build_hasher(&self) -> WordHasher {
+        WordHasher::default()
+    }
+}
+
+/// Hash of a kernel alone.
+pub(super) fn content(kernel: &Kernel) -> u64 {
+    let mut hasher = WordHasher::default();
+    hash_kernel(kernel, &mut hasher);
+    hasher.finish()
+}
+
+fn hash_kernel(kernel: &Kernel, hasher: &mut WordHasher) {
+    kernel.params.hash(hasher);
+    kernel.locals.hash(hasher);
+    kernel.regions.hash(hasher);
+}
+
 /// Hash of a kernel for a device with code options.
 pub(super) fn kernel(kernel: &Kernel, device: Device, options: CodeOptions) -> u64 {
     let mut hasher = WordHasher::default();
-    kernel.params.hash(&mut hasher);
-    kernel.locals.hash(&mut hasher);
-    kernel.regions.hash(&mut hasher);
+    hash_kernel(kernel, &mut hasher);
     device.hash(&mut hasher);
     options.hash(&mut hasher);
     hasher.finish()
@@ -23,7 +91,7 @@ pub(super) fn kernel(kernel: &Kernel, device: Device, options: CodeOptions) -> u
 /// Four sums of products that take the words in rotation. A kernel is a stream of small words, and a single sum would
 /// wait for a multiplication at each of them.
 #[derive(Default)]
-struct WordHasher {
+pub(super) struct WordHasher {
     lanes: [u64; 4],
 }
 
@@ -40,6 +108,9 @@ impl WordHasher {
 
 impl Hasher for WordHasher {
     fn finish(&self) -> u64 {
+        if are_zero() {
+            return 0;
+        }
         // A product has its good bits at the top, and tables look at the bottom too: fold the halves together.
         let fold = |sum: u64, lane: &u64| {
             let product = u128::from(sum ^ lane) * u128::from(MULTIPLIER);

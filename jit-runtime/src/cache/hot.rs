@@ -21,7 +21,7 @@ use crate::stats::events::{self, Activity, Compiled};
 use crate::stats::{self, Facts};
 
 use super::entry::Entry;
-use super::{compile, forms};
+use super::{OPTIMISED, forms};
 
 /// A kernel is hot when it has run for this long...
 const HOT_MIN: Duration = Duration::from_millis(10);
@@ -118,14 +118,15 @@ fn next() -> Option<Weak<Entry>> {
 
 fn improve(entry: &Entry) {
     let (facts, started, span) = (&entry.facts, Instant::now(), events::begin());
-    let optimised = compile::optimised(&entry.kernel);
+    let optimised = OPTIMISED.of(&entry.kernel);
     match backend::improve(facts.device, &optimised, entry.options) {
         Ok(None) => {}
         Ok(Some(better)) => {
             #[cfg(loads_code)]
             if let Some(disk) = super::disk::get() {
                 let options = CodeOptions { effort: Effort::Thorough, ..entry.options };
-                disk.store(&entry.kernel, options, &*better, started.elapsed(), entry.compiled_ops);
+                let about = (facts.label, entry.compiled_ops);
+                disk.store(&entry.kernel, options, &*better, started.elapsed(), about);
             }
             entry.improve(better);
             stats::count_recompile();

@@ -6,17 +6,18 @@
 //! remain so from then on. The second kernel of a skeleton is compiled with parameters, and the third one is found.
 //!
 //! A literal and a parameter of the same bits have the same result, so the lookup affects time and never values.
-//! Skeletons are therefore identified by their hash alone. Literals that do not change remain literals.
+//! Literals that do not change remain literals.
+
+use std::collections::HashMap;
 
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::hash;
+use super::hash::Hashing;
 use crate::backend::CodeOptions;
 use crate::config::Device;
-use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
+use crate::ir::{Kernel, Op, Param, ParamId, Type, Value, encode};
 
 /// A literal of a kernel: the value, its type and its bits.
 pub(super) type Literal = (Value, Type, u64);
@@ -32,9 +33,17 @@ pub(super) struct Skeletons {
 
 #[derive(Default)]
 struct Table {
-    known: FxHashMap<u64, Skeleton>,
+    known: HashMap<SkeletonKey, Skeleton, Hashing>,
     /// Incremented with each lookup: the age of skeletons.
     clock: u64,
+}
+
+/// A kernel without its literals, in canonical bytes, with what its code depends on.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct SkeletonKey {
+    bytes: Box<[u8]>,
+    device: Device,
+    options: CodeOptions,
 }
 
 struct Skeleton {
@@ -66,11 +75,11 @@ impl Skeletons {
         if literals.is_empty() {
             return Promoted::default();
         }
-        let skeleton = hash::kernel(kernel, device, options);
-        if !self.is_known(skeleton, literals.len())
+        let skeleton = SkeletonKey { bytes: encode::to_bytes(kernel).into(), device, options };
+        if !self.is_known(&skeleton)
             && let Some(varies) = on_disk::recall(kernel, device, options)
         {
-            self.insert(skeleton, &literals, varies);
+            self.insert(skeleton.clone(), &literals, varies);
         }
         let (varies, new) = self.look_up(skeleton, &literals);
         if !new.is_empty() {
@@ -85,24 +94,23 @@ impl Skeletons {
         promoted
     }
 
-    fn is_known(&self, hash: u64, literals: usize) -> bool {
-        self.table.lock().known.get(&hash).is_some_and(|known| known.first.len() == literals)
+    fn is_known(&self, skeleton: &SkeletonKey) -> bool {
+        self.table.lock().known.contains_key(skeleton)
     }
 
     /// Inserts what another process has found out.
-    fn insert(&self, hash: u64, literals: &[Literal], varies: Box<[bool]>) {
+    fn insert(&self, skeleton: SkeletonKey, literals: &[Literal], varies: Box<[bool]>) {
         if varies.len() == literals.len() {
-            self.table.lock().insert(hash, literals, varies, self.max_entries);
+            self.table.lock().insert(skeleton, literals, varies, self.max_entries);
         }
     }
 
     /// Which literals vary, and which of them were not known to.
-    fn look_up(&self, hash: u64, literals: &[Literal]) -> (Box<[bool]>, Vec<Literal>) {
+    fn look_up(&self, skeleton: SkeletonKey, literals: &[Literal]) -> (Box<[bool]>, Vec<Literal>) {
         let mut table = self.table.lock();
         table.clock += 1;
         let now = table.clock;
-        // Two different skeletons of one hash: the later one replaces the earlier one.
-        if let Some(known) = table.known.get_mut(&hash).filter(|known| known.first.len() == literals.len()) {
+        if let Some(known) = table.known.get_mut(&skeleton) {
             known.last_used = now;
             let mut new = Vec::new();
             for (position, literal) in literals.iter().enumerate() {
@@ -114,7 +122,7 @@ impl Skeletons {
             return (known.varies.clone(), new);
         }
         let varies: Box<[bool]> = vec![false; literals.len()].into();
-        table.insert(hash, literals, varies.clone(), self.max_entries);
+        table.insert(skeleton, literals, varies.clone(), self.max_entries);
         (varies, Vec::new())
     }
 
@@ -129,12 +137,12 @@ impl Skeletons {
 }
 
 impl Table {
-    fn insert(&mut self, hash: u64, literals: &[Literal], varies: Box<[bool]>, max_entries: usize) {
+    fn insert(&mut self, skeleton: SkeletonKey, literals: &[Literal], varies: Box<[bool]>, max_entries: usize) {
         if self.known.len() >= max_entries {
             self.forget_oldest();
         }
         let first = literals.iter().map(|literal| literal.2).collect();
-        self.known.insert(hash, Skeleton { first, varies, last_used: self.clock });
+        self.known.insert(skeleton, Skeleton { first, varies, last_used: self.clock });
     }
 
     fn forget_oldest(&mut self) {
@@ -251,22 +259,15 @@ mod tests {
     }
 
     #[test]
-    fn skeletons_of_one_hash_with_other_numbers_of_literals_are_distinguished() {
-        let skeletons = Skeletons::new(100);
-        let literals = |count: u64| (0..count).map(|bits| (Value(0), Type::U8, bits)).collect::<Vec<_>>();
-        assert_eq!(skeletons.look_up(7, &literals(2)).0[..], [false; 2]);
-        assert_eq!(skeletons.look_up(7, &literals(3)).0[..], [false; 3]);
-        assert_eq!(skeletons.look_up(7, &literals(3)).0[..], [false; 3]);
-    }
-
-    #[test]
     fn the_most_recently_used_kernel_is_not_evicted() {
         let skeletons = Skeletons::new(16);
         let literals = |bits: u64| [(Value(0), Type::U8, bits)];
-        (0..16).for_each(|hash| _ = skeletons.look_up(hash, &literals(1)));
-        skeletons.look_up(0, &literals(1));
-        skeletons.look_up(99, &literals(1));
-        let known = |hash: u64| skeletons.table.lock().known.contains_key(&hash);
+        let (device, options) = (Device::Interpreter, CodeOptions::default());
+        let key = |number: u8| SkeletonKey { bytes: [number].into(), device, options };
+        (0..16).for_each(|number| _ = skeletons.look_up(key(number), &literals(1)));
+        skeletons.look_up(key(0), &literals(1));
+        skeletons.look_up(key(99), &literals(1));
+        let known = |number: u8| skeletons.is_known(&key(number));
         assert_eq!([0, 1, 2, 3, 15, 99].map(known), [true, false, false, true, true, true]);
     }
 

@@ -12,9 +12,12 @@
 //! | the hash of a kernel | `hash` |
 //! | the table | `store` |
 //! | literals that change often | `literals` |
+//! | kernels after the passes | `optimised` |
+//! | contents, bounds and counters of each level | `levels` |
 //! | kernel → code | `compile` |
 //! | kernels on disk | `disk` |
 //! | better code for frequently run kernels | `hot` |
+//! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
 //! | how executors use it | `policy` |
 
@@ -27,9 +30,12 @@ mod entry;
 mod forms;
 mod hash;
 mod hot;
+mod levels;
 mod literals;
+mod optimised;
 mod policy;
 mod store;
+mod stored;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -42,20 +48,28 @@ use crate::dump::Form;
 use crate::fork::Held;
 use crate::ir::{self, Kernel, Value};
 use crate::log::{self, Level};
+use crate::stats::CacheOutcome;
 use crate::{Error, stats};
 use crate::{Label, Site};
 
 pub(crate) use entry::Entry;
+pub use hash::{are_all_zero as are_all_hashes_zero, are_zero as are_hashes_zero};
+pub use levels::{CacheLevel, LevelStats, bounds, clear_level, level, watch_recordings};
 use literals::{Literal, Promoted, Skeletons};
+use optimised::OptimisedKernels;
 pub use policy::{CachePolicy, PolicyScope};
 use store::Store;
+pub use stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
 
 static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_mem_max));
 
 static SKELETONS: LazyLock<Skeletons> = LazyLock::new(|| Skeletons::new(config::get().cache_mem_max));
 
+static OPTIMISED: OptimisedKernels = OptimisedKernels::new();
+
 /// Takes the locks of the cache, for a fork.
 pub(crate) fn hold(held: &mut Vec<Held>) {
+    OPTIMISED.hold(held);
     STORE.hold(held);
     LazyLock::force(&SKELETONS).hold(held);
     hot::hold(held);
@@ -84,8 +98,8 @@ pub(crate) struct Origin<'a> {
 /// The code of a kernel.
 pub(crate) struct Found {
     pub(crate) entry: Arc<Entry>,
-    /// Whether it was in the cache.
-    pub(crate) is_hit: bool,
+    /// Where it came from.
+    pub(crate) outcome: CacheOutcome,
     /// Additional arguments of the code after the kernel's own: literals that became parameters.
     pub(crate) scalars: SmallVec<[u64; 4]>,
 }
@@ -100,14 +114,17 @@ pub(crate) fn find_or_compile(
     let hash = hash::kernel(&kernel, device, options);
     let Origin { label, site, .. } = origin;
     let policy = CachePolicy::current();
-    let found = |entry| Found { entry: Arc::new(entry), is_hit: false, scalars: SmallVec::new() };
+    let found = |entry: Entry| {
+        let outcome = made(&entry);
+        Found { entry: Arc::new(entry), outcome, scalars: SmallVec::new() }
+    };
     if config::get().cache == CacheMode::Off || policy == CachePolicy::Bypass {
         return compile::compile(hash, device, kernel, options, label, site).map(found);
     }
     let is_stored = policy != CachePolicy::ReadOnly;
     let make = |hash, kernel| compile::find_or_compile(hash, device, kernel, options, (label, site), is_stored);
     if let Some(entry) = STORE.look_up(hash, device, options, &kernel) {
-        return Ok(Found { entry, is_hit: true, scalars: SmallVec::new() });
+        return Ok(Found { entry, outcome: CacheOutcome::Memory, scalars: SmallVec::new() });
     }
     if !is_stored {
         return make(hash, kernel).map(found);
@@ -116,7 +133,13 @@ pub(crate) fn find_or_compile(
     report(&new, origin);
     let hash = if scalars.is_empty() { hash } else { hash::kernel(&kernel, device, options) };
     let (entry, is_hit) = STORE.find_or_insert(hash, device, options, kernel, |kernel| make(hash, kernel))?;
-    Ok(Found { entry, is_hit, scalars })
+    let outcome = if is_hit { CacheOutcome::Memory } else { made(&entry) };
+    Ok(Found { entry, outcome, scalars })
+}
+
+/// Where the code of a new entry came from.
+fn made(entry: &Entry) -> CacheOutcome {
+    if entry.facts.load_time.is_some() { CacheOutcome::Disk } else { CacheOutcome::Compiled }
 }
 
 /// Reports which literals became parameters. Sizes for which code had been specialised are not literals of the program.
@@ -194,56 +217,9 @@ pub fn stats() -> CacheStats {
     STORE.stats()
 }
 
-/// A level of the cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum CacheLevel {
-    /// Code in memory, of this process.
-    Memory,
-    /// Code on disk, of all processes of the user.
-    Disk,
-}
-
-/// Contents, bounds and counters of a level; the counters are those of this process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct LevelStats {
-    /// Kernels in memory, or files on disk.
-    pub entries: usize,
-    /// Bytes of their code, or of the files.
-    pub bytes: u64,
-    /// The maximum number of entries.
-    pub max_entries: usize,
-    /// The maximum number of bytes, if it is bounded.
-    pub max_bytes: Option<u64>,
-    /// Kernels that were found.
-    pub hits: u64,
-    /// Kernels that were not found.
-    pub misses: u64,
-    /// Entries that were removed to keep the bounds.
-    pub evictions: u64,
-}
-
-/// Returns the contents, bounds and counters of a level; all zero for one that is off.
-#[must_use]
-pub fn level(level: CacheLevel) -> LevelStats {
-    match level {
-        CacheLevel::Memory => {
-            let (CacheStats { entries, code_bytes, hits, misses, evictions }, bytes) = (stats(), None);
-            let max_entries = config::get().cache_mem_max;
-            LevelStats { entries, bytes: code_bytes as u64, max_entries, max_bytes: bytes, hits, misses, evictions }
-        }
-        #[cfg(loads_code)]
-        CacheLevel::Disk => disk::get().map(disk::Disk::stats).unwrap_or_default(),
-        #[cfg(not(loads_code))]
-        CacheLevel::Disk => LevelStats::default(),
-    }
-}
-
 /// Removes all kernels from memory. Files on disk remain. Running launches retain their code until they are done.
 pub fn clear() {
-    STORE.clear();
-    SKELETONS.clear();
+    clear_level(CacheLevel::Memory);
 }
 
 /// A readable form of a cached kernel. It is generated anew for each call.
@@ -257,7 +233,7 @@ pub fn dump(hash: u64, form: Form) -> Option<String> {
 
 /// A readable form of a kernel; none if its device does not support it.
 pub(crate) fn text(entry: &Entry, form: Form) -> Option<String> {
-    forms::render(entry, &compile::optimised(&entry.kernel), form)
+    forms::render(entry, &OPTIMISED.of(&entry.kernel), form)
 }
 
 /// The cached kernels, the most launched ones first.

@@ -105,7 +105,7 @@ impl Run {
             label: member.label,
             site: member.site,
             width: member.width,
-            is_hit: true,
+            preparation: stats::Preparation::none(stats::CacheOutcome::Recording),
             time: stats::Time::Done(0),
         });
         let planned = Some(Planned::new(planned.collect()));

@@ -57,7 +57,7 @@ use crate::ir::{Kernel, Op, Param, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
 use crate::stats::events::Traffic;
-use crate::stats::{self, Record, Time};
+use crate::stats::{self, Preparation, Record, Time};
 use crate::{Error, Label, Site};
 
 pub(crate) mod batch;
@@ -158,7 +158,7 @@ pub(crate) struct Ready {
     pub(crate) arguments: Vec<Argument>,
     pub(crate) label: Label,
     pub(crate) site: Option<Site>,
-    pub(crate) is_hit: bool,
+    pub(crate) preparation: Preparation,
     pub(crate) checks: Option<Checks>,
 }
 
@@ -171,7 +171,7 @@ impl Ready {
             label: self.label,
             site: self.site,
             width: self.width,
-            is_hit: self.is_hit,
+            preparation: self.preparation,
             time,
         }
     }
@@ -222,7 +222,13 @@ impl Prepared {
     /// Whether the code was in the cache.
     #[must_use]
     pub fn is_hit(&self) -> bool {
-        self.ready.is_hit
+        self.ready.preparation.outcome.is_hit()
+    }
+
+    /// The code options.
+    #[must_use]
+    pub fn options(&self) -> CodeOptions {
+        self.ready.entry.options
     }
 
     /// The bits of the argument for each parameter of the kernel that was compiled; none for a buffer.
@@ -264,10 +270,13 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     let is_template = !notes.constants.is_empty();
     let template = is_template.then(|| Arc::new(kernel.clone()));
     let kernel = if is_template { with_arguments(&kernel, &arguments, notes.constants) } else { kernel };
-    let Found { entry, is_hit, scalars } =
+    let since_ns = stats::moment();
+    let Found { entry, outcome, scalars } =
         cache::find_or_compile(device, kernel, options, Origin { label, site, literals: notes.literals })?;
+    let made_in = entry.facts.load_time.unwrap_or(entry.facts.compile_time);
+    let preparation = Preparation::found(outcome, since_ns, made_in);
     arguments.extend(scalars.into_iter().map(Argument::Scalar));
-    let ready = Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks: notes.checks };
+    let ready = Ready { entry, width, reduce_block, arguments, label, site, preparation, checks: notes.checks };
     Ok(Prepared { ready, template })
 }
 
@@ -282,9 +291,10 @@ fn with_arguments(kernel: &Kernel, arguments: &[Argument], constants: &[usize]) 
 /// Runs a launch whose code is available.
 pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
-    stats::count_launch(&ready.entry.launches, ready.width, ready.is_hit);
+    let is_hit = ready.preparation.outcome.is_hit();
+    stats::count_launch(&ready.entry.launches, ready.width, is_hit);
     log::emit(Level::Trace, || {
-        let hit = if ready.is_hit { "hit" } else { "miss" };
+        let hit = if is_hit { "hit" } else { "miss" };
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
     });
     let token = Token::current();

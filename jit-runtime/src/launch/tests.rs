@@ -105,7 +105,7 @@ fn run_closure(
         arguments,
         label: "closure".into(),
         site: None,
-        is_hit: false,
+        preparation: stats::Preparation::none(stats::CacheOutcome::Compiled),
         checks: None,
     })
 }

@@ -9,8 +9,10 @@ use std::sync::LazyLock;
 
 use super::block::physical_bytes;
 
-/// The bytes of memory that this process may use; `usize::MAX` if unknown.
-pub(crate) fn available_bytes() -> usize {
+/// The bytes of memory that this process may use: those of the machine, or fewer if a container limits them.
+/// `usize::MAX` if that is unknown.
+#[must_use]
+pub fn available_bytes() -> usize {
     static BYTES: LazyLock<usize> = LazyLock::new(|| {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         physical_bytes().min(limit_of_groups(Path::new("/sys/fs/cgroup"), &groups))

@@ -31,7 +31,7 @@ mod size_class;
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
 pub(crate) use allocator::{hold, raise_peak};
 pub use buffer::{Buffer, Bytes};
-pub(crate) use limit::available_bytes;
+pub use limit::available_bytes;
 pub use list::{copied_list, filled_list, zeroed_list};
 
 /// Every buffer starts at a multiple of this many bytes.

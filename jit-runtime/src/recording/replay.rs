@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::launch::native::{self, Operand};
 use crate::launch::{self, Argument, Ready};
 use crate::memory::Buffer;
+use crate::stats::{CacheOutcome, Preparation};
 use crate::{Error, ErrorKind, Site, cancel, log};
 
 use super::bound::{self, Bound, Code};
@@ -317,7 +318,7 @@ impl Recording {
             arguments: arguments.chain(code.scalars.iter().map(|&bits| Argument::Scalar(bits))).collect(),
             label: kernel.label,
             site: kernel.site,
-            is_hit: true,
+            preparation: Preparation::none(CacheOutcome::Recording),
             checks: kernel.checks.clone(),
         })
     }

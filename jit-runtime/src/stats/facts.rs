@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     pub(crate) lanes_per_step: usize,
     pub(crate) code_bytes: usize,
     pub(crate) compile_time: Duration,
+    /// The time that reading the code from disk took; none if it was compiled.
+    pub(crate) load_time: Option<Duration>,
 }
 
 /// How a kernel accesses one parameter.

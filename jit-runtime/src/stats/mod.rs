@@ -16,10 +16,13 @@ use crate::config::Device;
 
 pub mod events;
 mod facts;
+mod preparation;
 mod watch;
 
 use events::Traffic;
 pub(crate) use facts::{Facts, ParamFacts};
+pub use preparation::{CacheOutcome, Scheduling, begin_scheduling, begin_trace, end_trace};
+pub(crate) use preparation::{Preparation, moment};
 pub(crate) use watch::{Member, Watched, WatchedBatch};
 
 /// The number of launches that are remembered; older ones are dropped.
@@ -161,10 +164,22 @@ pub struct KernelRecord {
     pub inputs: usize,
     /// The number of buffers that the kernel writes.
     pub outputs: usize,
-    /// Whether the code was in the cache.
+    /// Whether nothing had to be compiled or read.
     pub is_hit: bool,
-    /// The time that compilation took, whenever that was.
+    /// Where the code came from.
+    pub outcome: CacheOutcome,
+    /// The time that tracing `#[jit]` functions took since the evaluation before. Together with the time of scheduling
+    /// it belongs to all kernels of an evaluation; both are zero for replays and library calls.
+    pub trace_time: Duration,
+    /// The time that building the kernels of the evaluation took.
+    pub schedule_time: Duration,
+    /// The time that finding the code took, without reading it from disk and without compiling it. It includes waiting
+    /// for another thread or process that was compiling it.
+    pub look_up_time: Duration,
+    /// The time that compilation took, whenever that was, also in another process.
     pub compile_time: Duration,
+    /// The time that reading the code from disk took, whenever that was; none if this process compiled it.
+    pub load_time: Option<Duration>,
     /// The number of lanes that the code computes together.
     pub lanes_per_step: usize,
     /// Bytes of generated code; 0 for interpreted kernels.
@@ -188,6 +203,12 @@ pub fn kernel_history() -> Vec<KernelRecord> {
     each.skip(count.saturating_sub(MAX_RECORDS)).map(Record::describe).collect()
 }
 
+/// Whether anybody observes launches.
+#[inline]
+fn is_observed() -> bool {
+    OBSERVERS.load(Ordering::Relaxed) != 0
+}
+
 /// Switches the recording of launches for [`kernel_history`] on (the default) or off.
 pub fn set_kernel_history(is_on: bool) {
     if is_on {
@@ -203,7 +224,7 @@ pub(crate) struct Record {
     pub(crate) label: Label,
     pub(crate) site: Option<Site>,
     pub(crate) width: usize,
-    pub(crate) is_hit: bool,
+    pub(crate) preparation: Preparation,
     pub(crate) time: Time,
 }
 
@@ -230,8 +251,13 @@ impl Record {
             ops: facts.ops,
             inputs: facts.params.iter().filter(|param| param.reads).count(),
             outputs: facts.params.iter().filter(|param| param.writes).count(),
-            is_hit: self.is_hit,
+            is_hit: self.preparation.outcome.is_hit(),
+            outcome: self.preparation.outcome,
+            trace_time: Duration::from_nanos(self.preparation.trace_ns),
+            schedule_time: Duration::from_nanos(self.preparation.schedule_ns),
+            look_up_time: Duration::from_nanos(self.preparation.look_up_ns),
             compile_time: facts.compile_time,
+            load_time: facts.load_time,
             lanes_per_step: facts.lanes_per_step,
             code_bytes: facts.code_bytes,
             execution_time: (ns > 0).then(|| Duration::from_nanos(ns)),
@@ -431,6 +457,7 @@ mod tests {
             lanes_per_step: 1,
             code_bytes: 0,
             compile_time: Duration::ZERO,
+            load_time: None,
         };
         let facts = Arc::new(facts);
         let record = |width| Record {
@@ -438,7 +465,7 @@ mod tests {
             label: "".into(),
             site: None,
             width,
-            is_hit: true,
+            preparation: Preparation::none(CacheOutcome::Memory),
             time: Time::Done(0),
         };
         let mut records = Records::default();

@@ -9,7 +9,7 @@ use super::super::target::{Architecture, Target};
 use crate::error::{Error, ErrorKind};
 
 impl Target {
-    fn triple(&self) -> TargetTriple {
+    pub(super) fn triple(&self) -> TargetTriple {
         TargetTriple::create(match self.architecture {
             Architecture::X86_64 => "x86_64-unknown-linux-gnu",
             Architecture::Aarch64 => "aarch64-unknown-linux-gnu",

@@ -12,6 +12,7 @@
 //! | which loops poll for cancellation | `polls` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
+//! | machine code → text | `disassemble` |
 //! | uses of LLVM when the process ends or forks | `usage` |
 //!
 //! Lanes are computed in packets, as many as a vector register has of 32 bits each. An object file depends only on the
@@ -22,6 +23,7 @@ mod analysis;
 mod bound;
 mod codegen;
 mod compiler;
+mod disassemble;
 #[cfg(not(feature = "llvm-static"))]
 mod discover;
 mod emit;
@@ -132,4 +134,14 @@ pub fn dump_llvm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error>
 pub fn dump_asm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error> {
     let _inside = usage::enter()?;
     compiler::assembly(kernel, options, Target::host()?)
+}
+
+/// The instructions of an object file as text.
+///
+/// # Errors
+///
+/// `NoDevice` if no libLLVM is found, `Compile` if these are not the bytes of an object file.
+pub(crate) fn disassemble(object: &[u8], target: &Target) -> Result<String, Error> {
+    let _inside = usage::enter()?;
+    disassemble::object_file(object, target)
 }

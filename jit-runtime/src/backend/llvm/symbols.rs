@@ -128,7 +128,7 @@ functions! {
     LLVMConstTruncOrBitCast LLVMConstVector LLVMConstXor LLVMContextCreate LLVMContextDispose
     LLVMContextSetDiagnosticHandler LLVMCopyStringRepOfTargetData LLVMCountBasicBlocks LLVMCountIncoming
     LLVMCountParamTypes LLVMCountParams LLVMCountStructElementTypes LLVMCreateBinary LLVMCreateBuilderInContext
-    LLVMCreateDIBuilder LLVMCreateDIBuilderDisallowUnresolved LLVMCreateEnumAttribute
+    LLVMCreateDIBuilder LLVMCreateDIBuilderDisallowUnresolved LLVMCreateDisasmCPUFeatures LLVMCreateEnumAttribute
     LLVMCreateExecutionEngineForModule LLVMCreateGenericValueOfFloat LLVMCreateGenericValueOfInt
     LLVMCreateInterpreterForModule LLVMCreateJITCompilerForModule LLVMCreateMemoryBufferWithContentsOfFile
     LLVMCreateMemoryBufferWithMemoryRange LLVMCreateMemoryBufferWithMemoryRangeCopy LLVMCreateMemoryBufferWithSTDIN
@@ -145,6 +145,7 @@ functions! {
     LLVMDIBuilderInsertDbgValueRecordBefore LLVMDIBuilderInsertDeclareRecordAtEnd
     LLVMDIBuilderInsertDeclareRecordBefore LLVMDILocationGetColumn LLVMDILocationGetLine LLVMDILocationGetScope
     LLVMDITypeGetAlignInBits LLVMDITypeGetOffsetInBits LLVMDITypeGetSizeInBits LLVMDebugMetadataVersion
+    LLVMDisasmDispose LLVMDisasmInstruction
     LLVMDeleteBasicBlock LLVMDeleteFunction LLVMDeleteGlobal LLVMDisposeBinary LLVMDisposeBuilder LLVMDisposeDIBuilder
     LLVMDisposeExecutionEngine LLVMDisposeGenericValue LLVMDisposeMemoryBuffer LLVMDisposeMessage LLVMDisposeModule
     LLVMDisposeOperandBundle LLVMDisposePassBuilderOptions LLVMDisposeRelocationIterator LLVMDisposeSectionIterator

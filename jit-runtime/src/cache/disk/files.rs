@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -43,8 +43,8 @@ pub(super) trait Files: Send + Sync {
     fn facts(&self, path: &Path) -> io::Result<Facts>;
     /// Makes a folder for the user alone, and the folders above it.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
-    /// Sets the time of the last use to now.
-    fn touch(&self, path: &Path, now: SystemTime) -> io::Result<()>;
+    /// Changes bytes of a file in place, and sets the time of its last use to now. Links are not followed.
+    fn note_use(&self, path: &Path, at: u64, bytes: &[u8], now: SystemTime) -> io::Result<()>;
     fn now(&self) -> SystemTime;
 }
 
@@ -94,8 +94,10 @@ impl Files for System {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
     }
 
-    fn touch(&self, path: &Path, now: SystemTime) -> io::Result<()> {
-        fs::OpenOptions::new().append(true).open(path)?.set_modified(now)
+    fn note_use(&self, path: &Path, at: u64, bytes: &[u8], now: SystemTime) -> io::Result<()> {
+        let file = fs::OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
+        file.write_all_at(bytes, at)?;
+        file.set_modified(now)
     }
 
     fn now(&self) -> SystemTime {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::files::{Facts, Files};
-use super::format::{self, Flaw, Kind, Secret};
+use super::format::{self, Flaw, Kind, Parts, Secret};
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -55,20 +55,11 @@ pub(super) struct Folder<'f> {
 impl<'f> Folder<'f> {
     /// Opens a folder if it can be trusted. An own one is made if there is none.
     pub(super) fn open(path: &Path, access: Access, files: &'f dyn Files) -> Result<Folder<'f>, Refused> {
-        let failed = |error: &io::Error| {
-            let elsewhere = "set JIT_CACHE_DIR to a folder that you can write, or JIT_CACHE=memory";
-            Refused::new(format!("the folder {} cannot be used: {error}", path.display()), elsewhere)
-        };
         let is_own = matches!(access, Access::Own { .. });
         if is_own {
-            files.make_folder(path).map_err(|error| failed(&error))?;
+            files.make_folder(path).map_err(|error| unusable(path, &error))?;
         }
-        let facts = files.facts(path).map_err(|error| failed(&error))?;
-        let owner = match access {
-            Access::Own { user } => user,
-            Access::Shared => facts.owner,
-        };
-        check(path, &facts, owner)?;
+        let owner = trusted_owner(path, access, files)?;
         let secret = match (read_secret(path, owner, files), is_own) {
             (Ok(secret), _) => secret,
             (Err(refused), false) => return Err(refused),
@@ -76,11 +67,17 @@ impl<'f> Folder<'f> {
                 return Err(refused);
             }
             (Err(_), true) => {
-                make_secret(path, files).map_err(|error| failed(&error))?;
+                make_secret(path, files).map_err(|error| unusable(path, &error))?;
                 read_secret(path, owner, files)?
             }
         };
         Ok(Folder { path: path.to_owned(), files, owner, secret })
+    }
+
+    /// Opens a folder as it is: nothing is made.
+    pub(super) fn existing(path: &Path, access: Access, files: &'f dyn Files) -> Result<Folder<'f>, Refused> {
+        let owner = trusted_owner(path, access, files)?;
+        Ok(Folder { path: path.to_owned(), files, owner, secret: read_secret(path, owner, files)? })
     }
 
     /// The bytes of a file that nobody else could have written. The facts are those of the file that was read, so it
@@ -93,15 +90,26 @@ impl<'f> Folder<'f> {
         Ok(bytes)
     }
 
-    /// The contents of a file with this key, and what they cost.
-    pub(super) fn find(&self, name: &str, kind: Kind, key: &[u8]) -> io::Result<(Vec<u8>, u64)> {
+    /// The parts of a file of some kind, as `use_parts` takes them.
+    pub(super) fn open_file<T>(
+        &self,
+        name: &str,
+        kind: Kind,
+        use_parts: impl FnOnce(Parts<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
         let bytes = self.read(name)?;
-        let invalid = |flaw: Flaw| io::Error::new(io::ErrorKind::InvalidData, flaw.to_string());
-        let parts = format::decode(&bytes, kind, &self.secret).map_err(invalid)?;
-        if parts.key != key {
-            return Err(invalid(Flaw::Key));
-        }
-        Ok((parts.contents.to_vec(), parts.cost_ns))
+        use_parts(format::decode(&bytes, kind, &self.secret).map_err(invalid)?)
+    }
+
+    /// As [`Folder::open_file`], for the file with a key.
+    pub(super) fn find<T>(
+        &self,
+        name: &str,
+        kind: Kind,
+        key: &[u8],
+        use_parts: impl FnOnce(Parts<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.open_file(name, kind, |parts| if parts.key == key { use_parts(parts) } else { Err(invalid(Flaw::Key)) })
     }
 
     /// Publishes a file, in place of an older one. Returns its size.
@@ -110,6 +118,26 @@ impl<'f> Folder<'f> {
         publish(&self.path.join(name), &bytes, self.files)?;
         Ok(bytes.len() as u64)
     }
+}
+
+fn invalid(flaw: Flaw) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, flaw.to_string())
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Refused {
+    let elsewhere = "set JIT_CACHE_DIR to a folder that you can write, or JIT_CACHE=memory";
+    Refused::new(format!("the folder {} cannot be used: {error}", path.display()), elsewhere)
+}
+
+/// The owner of a folder, if it can be trusted.
+fn trusted_owner(path: &Path, access: Access, files: &dyn Files) -> Result<u32, Refused> {
+    let facts = files.facts(path).map_err(|error| unusable(path, &error))?;
+    let owner = match access {
+        Access::Own { user } => user,
+        Access::Shared => facts.owner,
+    };
+    check(path, &facts, owner)?;
+    Ok(owner)
 }
 
 /// Checks that a folder or file belongs to its owner, and that nobody else can write it.

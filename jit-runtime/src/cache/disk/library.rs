@@ -13,7 +13,7 @@ use crate::backend;
 use crate::log::{self, Level};
 
 /// The name of the file.
-const NAME: &str = "library";
+pub(super) const NAME: &str = "library";
 const KEY: &[u8] = b"library\n";
 /// The number of libraries that are remembered.
 const MOST: usize = 8;
@@ -60,6 +60,11 @@ pub(super) fn versions(folders: &[Option<Folder<'_>>; 2]) -> Vec<String> {
     known.into_iter().find(|library| library.search == search).map(|library| library.version).into_iter().collect()
 }
 
+/// The versions that a folder remembers.
+pub(super) fn known(folder: &Folder<'_>) -> Vec<String> {
+    read(folder).into_iter().map(|library| library.version).collect()
+}
+
 fn is_unchanged(library: &Known) -> bool {
     library.stamp == stamp(&library.path)
 }
@@ -82,8 +87,8 @@ fn search() -> String {
 }
 
 fn read(folder: &Folder<'_>) -> Vec<Known> {
-    let Ok((contents, _)) = folder.find(NAME, Kind::Library, KEY) else { return Vec::new() };
-    String::from_utf8_lossy(&contents).lines().filter_map(Known::parse).collect()
+    let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().filter_map(Known::parse).collect();
+    folder.find(NAME, Kind::Library, KEY, |parts| Ok(lines(parts.contents))).unwrap_or_default()
 }
 
 fn remember(folders: &[Option<Folder<'_>>; 2], mut known: Vec<Known>, library: Known) {

@@ -8,20 +8,24 @@
 //! |---|---|
 //! | what code depends on | `key` |
 //! | the form of files, their checksum | `format` |
+//! | what the file of a kernel contains | `contents` |
 //! | who may write the folder; reading and publishing | `folder` |
 //! | one compilation for several processes | `lease` |
 //! | the bounds | `evict` |
 //! | LLVM's version, without loading it | `library` |
+//! | what is in the folders, for people | `inspect` |
 //! | operations of the file system, which tests make fail | `files` |
 //!
 //! Machine code from a file is executed. Before it is mapped, four things are checked, each of which is a boundary of
 //! trust: folder and file belong to the user and nobody else can write them, the checksum is keyed by the user's
 //! secret, the key is equal in full, and the key names only instructions that this processor has.
 
+mod contents;
 mod evict;
 mod files;
 mod folder;
 mod format;
+pub(super) mod inspect;
 mod key;
 mod lease;
 mod library;
@@ -39,7 +43,8 @@ use crate::backend::{CodeOptions, Effort, Executable, MachineCode, Target};
 use crate::config::{self, CacheMode, Tier};
 use crate::ir::{Kernel, encode};
 use crate::log::{self, Level};
-use crate::stats;
+use crate::{Label, stats};
+use contents::Contents;
 use evict::Bounds;
 use files::{Files, System};
 use folder::{Access, Folder, Refused};
@@ -51,9 +56,6 @@ use lease::{Lease, Locks, Turn};
 const LEAST_COMPILE_TIME: Duration = Duration::from_micros(500);
 /// The length of the names of entries: digests in hexadecimal.
 const ENTRY_NAME: usize = 64;
-/// The time of the last use is written again after this time.
-const USE_INTERVAL: Duration = Duration::from_secs(600);
-
 /// The code of a kernel from a file.
 pub(super) struct Stored {
     pub(super) code: MachineCode,
@@ -171,6 +173,14 @@ impl<'f> Disk<'f> {
         }
     }
 
+    /// Removes the user's files of kernels and literals.
+    pub(super) fn clear(&self) {
+        let Some(own) = &self.folders[0] else { return };
+        let is_entry = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == ENTRY_NAME);
+        let files = own.files.list(&own.path).unwrap_or_default();
+        files.iter().filter(|path| is_entry(path)).for_each(|path| _ = own.files.remove(path));
+    }
+
     fn count_hit(&self, found: Stored) -> Stored {
         self.hits.fetch_add(1, Ordering::Relaxed);
         stats::count_disk_hit();
@@ -222,19 +232,19 @@ impl<'f> Disk<'f> {
 
     fn read(&self, folder: &Folder<'_>, key: &Key, effort: Effort) -> Option<Stored> {
         let name = key.name();
-        let found = folder.find(&name, Kind::Kernel, &key.bytes).and_then(|(contents, cost_ns)| {
+        let found = folder.find(&name, Kind::Kernel, &key.bytes, |parts| {
             let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its contents are not those of a kernel");
-            let (ops, object) = contents.split_at_checked(4).ok_or_else(damaged)?;
-            let compiled_ops = ops.try_into().map(u32::from_le_bytes).map_err(|_| damaged())? as usize;
+            let Contents { compiled_ops, object, .. } = Contents::decode(parts.contents).ok_or_else(damaged)?;
             // SAFETY: the checks before this line: only this user (or the owner of a folder that he trusts) could write
             // the file, its checksum says that all of it was written by this library, and its key is that of this
             // kernel, with only instructions that this processor has.
             let code = unsafe { MachineCode::load(object) }.map_err(io::Error::other)?;
-            Ok(Stored { code, effort, compile_time: Duration::from_nanos(cost_ns), compiled_ops })
+            let compile_time = Duration::from_nanos(parts.cost_ns);
+            Ok((Stored { code, effort, compile_time, compiled_ops }, parts.uses))
         });
         match found {
-            Ok(found) => {
-                self.touch(folder, &name);
+            Ok((found, uses)) => {
+                self.note_use(folder, &name, uses);
                 Some(found)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -253,12 +263,11 @@ impl<'f> Disk<'f> {
         self.folders[0].as_ref().is_some_and(|own| std::ptr::eq(own, folder))
     }
 
-    /// Notes that a file was used, if the last note is old.
-    fn touch(&self, folder: &Folder<'_>, name: &str) {
-        let (path, now) = (folder.path.join(name), folder.files.now());
-        let is_recent = |modified| now.duration_since(modified).is_ok_and(|age| age < USE_INTERVAL);
-        if self.is_own(folder) && !folder.files.facts(&path).is_ok_and(|facts| is_recent(facts.modified)) {
-            let _ = folder.files.touch(&path, now);
+    /// Notes that a file was used once more, and when.
+    fn note_use(&self, folder: &Folder<'_>, name: &str, uses: u64) {
+        if self.is_own(folder) {
+            let (path, uses) = (folder.path.join(name), uses.saturating_add(1));
+            let _ = folder.files.note_use(&path, format::USES_AT as u64, &uses.to_le_bytes(), folder.files.now());
         }
     }
 
@@ -269,7 +278,7 @@ impl<'f> Disk<'f> {
         options: CodeOptions,
         code: &dyn Executable,
         time: Duration,
-        compiled_ops: usize,
+        (label, compiled_ops): (Label, usize),
     ) {
         let (Some(own), Some(object)) = (&self.folders[0], code.object()) else { return };
         let is_new = options.effort == Effort::Quick;
@@ -278,7 +287,7 @@ impl<'f> Disk<'f> {
         }
         let Ok(keys) = self.keys(kernel, options) else { return };
         let Some((_, key)) = keys.iter().find(|(effort, _)| *effort == options.effort) else { return };
-        let contents = [&(compiled_ops as u32).to_le_bytes(), object].concat();
+        let contents = Contents { compiled_ops, label: label.as_str(), object }.encode();
         let name = key.name();
         match own.publish(&name, Kind::Kernel, &key.bytes, &contents, time.as_nanos() as u64) {
             Ok(bytes) => self.bounds.keep(own, &name, bytes),
@@ -295,9 +304,10 @@ impl<'f> Disk<'f> {
     pub(super) fn literals(&self, skeleton: &Kernel, options: CodeOptions) -> Option<Box<[bool]>> {
         let key = Key::of_literals(&encode::to_bytes(skeleton), options);
         let (name, folders) = (key.name(), self.folders.iter().flatten());
-        let read = |folder: &Folder<'_>| folder.find(&name, Kind::Literals, &key.bytes).ok();
-        let (contents, _) = folders.map(read).find(Option::is_some)??;
-        Some(contents.into_iter().map(|byte| byte != 0).collect())
+        let varies = |contents: &[u8]| contents.iter().map(|byte| *byte != 0).collect();
+        folders
+            .into_iter()
+            .find_map(|folder| folder.find(&name, Kind::Literals, &key.bytes, |parts| Ok(varies(parts.contents))).ok())
     }
 
     /// Remembers which literals of a kernel are parameters.

@@ -98,9 +98,9 @@ impl Files for Failing {
         System.make_folder(path)
     }
 
-    fn touch(&self, path: &Path, now: SystemTime) -> io::Result<()> {
+    fn note_use(&self, path: &Path, at: u64, bytes: &[u8], now: SystemTime) -> io::Result<()> {
         self.step(true)?;
-        System.touch(path, now)
+        System.note_use(path, at, bytes, now)
     }
 
     fn now(&self) -> SystemTime {
@@ -164,9 +164,13 @@ fn compiled(kernel: &Kernel) -> Option<Box<dyn Executable>> {
 }
 
 const LONG: Duration = Duration::from_millis(20);
+/// The label and the number of operations of kernels here.
+fn about() -> (Label, usize) {
+    ("multiplied".into(), 7)
+}
 
 fn store(disk: &Disk<'_>, number: u64, code: &dyn Executable) {
-    disk.store(&kernel(number), QUICK, code, LONG, 7);
+    disk.store(&kernel(number), QUICK, code, LONG, about());
 }
 
 /// Looks a kernel up; what is found must be what was stored.
@@ -187,6 +191,8 @@ fn only_entry(folder: &Path) -> PathBuf {
     entry
 }
 
+// one device: only code of the processor is stored
+// rows: K146 N07
 #[test]
 fn a_changed_or_truncated_file_is_a_miss_and_is_replaced() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -203,8 +209,16 @@ fn a_changed_or_truncated_file_is_a_miss_and_is_replaced() {
         let publish = || System.write_new(&entry, &bytes);
         publish().unwrap();
     };
+    let uses = format::USES_AT..format::USES_AT + 8;
+    for at in uses.clone() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        std::fs::write(&entry, &flipped).unwrap();
+        assert!(is_found(&disk, 3, &*code), "the number of uses is not covered by the checksum");
+    }
+    std::fs::write(&entry, &bytes).unwrap();
     let key_end = bytes.windows(4).position(|window| window == b"\x7fELF").unwrap();
-    for at in 0..bytes.len() {
+    for at in (0..bytes.len()).filter(|at| !uses.contains(at)) {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << (at % 8);
         damaged(&flipped, &format!("byte {at}"));
@@ -220,6 +234,26 @@ fn a_changed_or_truncated_file_is_a_miss_and_is_replaced() {
 }
 
 #[test]
+fn uses_are_counted_across_processes_with_the_time_of_the_last_one() {
+    let Some(code) = compiled(&kernel(3)) else { return };
+    let folder = Temporary::new("uses");
+    let files = Failing::never();
+    store(&folder.open(&files), 3, &*code);
+    let entry = only_entry(&folder.0);
+    let uses = || format::stated_uses(&std::fs::read(&entry).unwrap());
+    assert_eq!(uses(), Some(0));
+    for number in 1..4 {
+        *files.now.lock().unwrap() += Duration::from_secs(5);
+        assert!(is_found(&folder.open(&files), 3, &*code));
+        assert_eq!(uses(), Some(number));
+        assert_eq!(System.facts(&entry).unwrap().modified, *files.now.lock().unwrap());
+    }
+    let shared = Settings { own: None, shared: Some(folder.0.clone()), ..folder.settings() };
+    assert!(is_found(&Disk::open(&shared, &System), 3, &*code));
+    assert_eq!(uses(), Some(3), "a shared folder is not written");
+}
+
+#[test]
 fn an_entry_of_another_kernel_is_not_taken_for_this_one() {
     let Some(code) = compiled(&kernel(3)) else { return };
     let folder = Temporary::new("other");
@@ -232,6 +266,8 @@ fn an_entry_of_another_kernel_is_not_taken_for_this_one() {
     assert!(!is_found(&disk, 4, &*code), "authentic, but its key is another one");
 }
 
+// one device: only code of the processor is stored
+// rows: N07
 #[test]
 fn whatever_fails_the_cache_remains_usable() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -260,6 +296,8 @@ fn whatever_fails_the_cache_remains_usable() {
     }
 }
 
+// one device: only code of the processor is stored
+// rows: K145
 #[test]
 fn what_a_killed_process_left_is_removed_after_an_hour() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -277,6 +315,8 @@ fn what_a_killed_process_left_is_removed_after_an_hour() {
     assert!(!left.exists() && is_found(&disk, 3, &*code));
 }
 
+// one device: only code of the processor is stored
+// rows: N07
 #[test]
 fn a_clock_that_runs_backwards_does_no_harm() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -293,6 +333,8 @@ fn a_clock_that_runs_backwards_does_no_harm() {
     assert!(count <= 10, "{count} files, with the secret and the locks");
 }
 
+// one device: only code of the processor is stored
+// rows: K143
 #[test]
 fn the_file_whose_loss_costs_least_is_evicted() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -301,7 +343,7 @@ fn the_file_whose_loss_costs_least_is_evicted() {
     let settings = Settings { entries: 8, ..folder.settings() };
     let disk = Disk::open(&settings, &files);
     let store = |number: u64, millis: u64| {
-        disk.store(&kernel(number), QUICK, &*code, Duration::from_millis(millis), 7);
+        disk.store(&kernel(number), QUICK, &*code, Duration::from_millis(millis), about());
     };
     let is_kept = |number: u64| disk.find(&kernel(number), QUICK).is_ok();
     // The file that remembers LLVM counts, too.
@@ -343,9 +385,9 @@ fn kernels_that_compile_quickly_are_not_stored() {
     let Some(code) = compiled(&kernel(3)) else { return };
     let folder = Temporary::new("quick");
     let disk = folder.open(&System);
-    disk.store(&kernel(3), QUICK, &*code, LEAST_COMPILE_TIME - Duration::from_nanos(1), 7);
+    disk.store(&kernel(3), QUICK, &*code, LEAST_COMPILE_TIME - Duration::from_nanos(1), about());
     assert!(disk.find(&kernel(3), QUICK).is_err());
-    disk.store(&kernel(3), QUICK, &*code, LEAST_COMPILE_TIME, 7);
+    disk.store(&kernel(3), QUICK, &*code, LEAST_COMPILE_TIME, about());
     assert!(disk.find(&kernel(3), QUICK).is_ok());
 }
 
@@ -356,7 +398,7 @@ fn better_code_replaces_the_first() {
     let disk = folder.open(&System);
     store(&disk, 3, &*code);
     let first = only_entry(&folder.0);
-    disk.store(&kernel(3), CodeOptions { effort: Effort::Thorough, ..QUICK }, &*code, LONG, 7);
+    disk.store(&kernel(3), CodeOptions { effort: Effort::Thorough, ..QUICK }, &*code, LONG, about());
     assert_ne!(only_entry(&folder.0), first);
     assert!(disk.find(&kernel(3), QUICK).is_ok_and(|found| found.effort == Effort::Thorough));
     let exact = Disk::open(&Settings { takes_better: false, ..folder.settings() }, &System);

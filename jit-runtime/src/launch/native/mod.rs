@@ -32,7 +32,7 @@ use crate::ir::Type;
 use crate::log;
 use crate::memory::Buffer;
 use crate::stats::events::Traffic;
-use crate::stats::{self, Facts, ParamFacts, Record, Time};
+use crate::stats::{self, CacheOutcome, Facts, ParamFacts, Preparation, Record, Time};
 use crate::{Error, ErrorKind, Label, Site};
 
 use carry::Carries;
@@ -316,8 +316,10 @@ impl Step {
             lanes_per_step: 1,
             code_bytes: 0,
             compile_time: Duration::ZERO,
+            load_time: None,
         };
-        Record { facts: Arc::new(facts), label, site, width: self.width, is_hit: true, time }
+        let preparation = Preparation::none(CacheOutcome::Library);
+        Record { facts: Arc::new(facts), label, site, width: self.width, preparation, time }
     }
 }
 

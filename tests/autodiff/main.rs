@@ -15,6 +15,7 @@ mod rows;
 mod scopes;
 mod seeing;
 mod tensors;
+mod simplify;
 mod traversal;
 
 use jit::Float64;

@@ -14,6 +14,7 @@
 //! | reverse and forward mode | `reverse`, `forward` |
 //! | how gradients pass an operation, by its lanes | `node`, `weight`, `special` |
 //! | recorded loops, per-lane local memory | `loops`, `memory` |
+//! | fewer values for the gradients of evaluated ones | `simplify` |
 //! | gradients that nobody can ask for any more | `collect` |
 //! | drawings and listings | `draw`, `report` |
 //!
@@ -35,6 +36,7 @@ mod passed;
 mod report;
 mod reverse;
 mod scaled;
+mod simplify;
 mod special;
 mod traversal;
 mod variable;
@@ -50,6 +52,7 @@ pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
 pub use isolate::{allow_no_grad, isolate};
 pub use report::{Retained, retained, whos};
 pub(crate) use report::{is_variable, names_of_gradients};
+pub use simplify::{set_graph_simplification, simplify_graph};
 pub use traversal::{Keep, Mode};
 
 use crate::graph::Var;

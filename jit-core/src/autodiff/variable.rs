@@ -9,7 +9,7 @@ use super::forward::Tangents;
 use super::node::summed;
 use super::traversal::{self, Keep, Seed};
 use super::vertex::{Source, Value, Vertex, carries, order};
-use super::{collect, passed};
+use super::{collect, passed, simplify};
 use crate::array::{Array, Element};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
@@ -51,6 +51,7 @@ impl<T: Element> Array<T> {
             return;
         }
         collect::collect();
+        simplify::enable();
         let variable = tape::taped(self.var(), Tape::Variable, Site::here());
         self.var().label().into_iter().for_each(|label| variable.set_label(label));
         *self = Array::from_var(variable);

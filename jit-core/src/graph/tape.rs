@@ -6,7 +6,8 @@
 
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use jit_runtime::fork::Held;
 use jit_runtime::{Error, Site};
@@ -182,6 +183,57 @@ pub(super) fn keep_operands(var: &Var, operands: &[Option<Var>; 3]) {
     let draft = Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: slots, position, word: 0, site };
     let node = Var::new(draft);
     with_record(var, |record| record.tape = Some(Tape::Evaluated(node)));
+    let mut kept = KEPT.lock();
+    kept.push(var.downgrade());
+    COUNT.store(kept.len(), Ordering::Relaxed);
+}
+
+/// The nodes that have kept operands since the last simplification, the oldest first.
+static KEPT: Mutex<Vec<Weak>> = Mutex::new(Vec::new());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// The number of such nodes that begins the next simplification.
+static LIMIT: AtomicUsize = AtomicUsize::new(SIMPLIFIED_AT_ONCE);
+static SIMPLIFY: OnceLock<fn()> = OnceLock::new();
+
+/// The smallest number of nodes that begins a simplification.
+const SIMPLIFIED_AT_ONCE: usize = 8;
+
+/// Sets the function that replaces the operands of evaluated nodes by fewer values. It belongs to a higher folder.
+pub(crate) fn set_simplification(simplify: fn()) {
+    let _ = SIMPLIFY.set(simplify);
+}
+
+/// Replaces the operands of evaluated nodes by fewer values, if there are many.
+#[inline]
+pub(crate) fn simplify_if_many() {
+    if COUNT.load(Ordering::Relaxed) >= LIMIT.load(Ordering::Relaxed)
+        && let Some(simplify) = SIMPLIFY.get()
+    {
+        simplify();
+    }
+}
+
+/// Takes the nodes that have kept operands.
+pub(crate) fn take_kept() -> Vec<Weak> {
+    COUNT.store(0, Ordering::Relaxed);
+    std::mem::take(&mut *KEPT.lock())
+}
+
+/// Gives back nodes whose operands have not been replaced.
+pub(crate) fn give_back_kept(nodes: impl Iterator<Item = Weak>) {
+    let mut kept = KEPT.lock();
+    kept.splice(0..0, nodes);
+    COUNT.store(kept.len(), Ordering::Relaxed);
+    LIMIT.store((2 * kept.len()).max(SIMPLIFIED_AT_ONCE), Ordering::Relaxed);
+}
+
+/// Makes a node the result of an operation with a derivative of its own, in place of what it has kept.
+pub(crate) fn replace_kept(var: &Var, inputs: Vec<Var>, saved: Vec<Var>, rule: Arc<dyn Rule>) {
+    let outputs = Mutex::new(SmallVec::from_iter([var.downgrade()]));
+    let call = Arc::new(Call { inputs, saved, outputs, rule, site: var.site() });
+    let tape = Some(Tape::Result { call, position: 0 });
+    let kept = with_record(var, |record| std::mem::replace(&mut record.tape, tape));
+    drop(kept);
 }
 
 /// Makes a node that has the value of another one, and a tape.
@@ -262,5 +314,6 @@ impl AllRecords<'_> {
 
 /// Takes the lock, for a fork.
 pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &KEPT);
     fork::hold_mutex(held, &RECORDS);
 }

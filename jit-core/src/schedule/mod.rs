@@ -38,7 +38,7 @@ use crate::capture::{self, host_call, launches};
 use crate::fork;
 use crate::graph::node::flag;
 use crate::graph::payload::RegionId;
-use crate::graph::{self, Op, Var, edges, numbering};
+use crate::graph::{self, Op, Var, edges, numbering, tape};
 use crate::size::extent::Extent;
 use crate::trace;
 use crate::trace::function_label::{self, Labelled};
@@ -101,6 +101,7 @@ pub(crate) fn mark(var: &Var) {
 /// Evaluates values, and all values marked on this thread, and runs pending prints and assertions. Returns when the
 /// kernels are launched, and their reports are printed. Messages contain the reason.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
+    tape::simplify_if_many();
     let _operation = cancel::begin();
     let marked = report::take_marked();
     let own;

@@ -29,7 +29,7 @@ enum Arrays {
 
 impl Body {
     /// Describes a body whose states include the gradients of the arrays that it gathers from.
-    pub(super) fn new(width: Size, arrays: impl IntoIterator<Item = (Var, Var)>) -> Body {
+    pub(in crate::autodiff) fn new(width: Size, arrays: impl IntoIterator<Item = (Var, Var)>) -> Body {
         let arrays = arrays.into_iter().map(|(array, state)| (key_of(&array), state)).collect();
         Body { width, ends: FxHashSet::default(), arrays: Arrays::States(arrays) }
     }

@@ -32,7 +32,6 @@ use crate::schedule;
 use crate::trace::{record, region};
 
 static IS_ON: AtomicBool = AtomicBool::new(true);
-static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// Sets whether the values that evaluated ones keep for gradients are replaced by fewer where that is possible, each
 /// time that there are some more of them. It is on from the start.
@@ -77,27 +76,24 @@ pub(super) fn enable() {
 /// Replaces what evaluated values keep.
 fn simplify() {
     // What a frozen function records, and what a region contains, stays as it is.
-    let is_bad_time = launches::is_recording() || host_call::is_inside() || region::is_open();
-    if is_bad_time || IS_RUNNING.swap(true, Ordering::Acquire) {
+    if launches::is_recording() || host_call::is_inside() || region::is_open() {
         return;
     }
     let kept = tape::take_kept();
     let left = replace(&kept);
     tape::give_back_kept(left.into_iter());
-    IS_RUNNING.store(false, Ordering::Release);
 }
 
 /// Replaces what some values keep; returns those that keep it.
 fn replace(kept: &[Weak]) -> Vec<Weak> {
     let is_kept = |weak: &&Weak| weak.upgrade().is_some_and(|var| matches!(tape::of(&var), Some(Tape::Evaluated(_))));
     let alive: Vec<Weak> = kept.iter().filter(is_kept).copied().collect();
-    if has_arguments(&alive) {
-        return alive;
-    }
+    let nested = behind_arguments(&alive);
     let mut eliminated: FxHashSet<Key> = FxHashSet::default();
     let mut parts = Vec::new();
     for weak in alive.iter().rev() {
-        let Some(head) = weak.upgrade().filter(|var| !eliminated.contains(&key_of(var))) else { continue };
+        let is_free = |var: &Var| !eliminated.contains(&key_of(var)) && !nested.contains(&key_of(var));
+        let Some(head) = weak.upgrade().filter(is_free) else { continue };
         if let Some(part) = Part::of(head).filter(Part::is_smaller) {
             eliminated.extend(part.between.iter().map(key_of));
             parts.push(part);
@@ -111,12 +107,25 @@ fn replace(kept: &[Weak]) -> Vec<Weak> {
     alive.into_iter().filter(is_left).collect()
 }
 
-/// Returns whether values are computed from arguments of a function that is differentiated, or from something that has
-/// no derivative.
-fn has_arguments(of: &[Weak]) -> bool {
+/// Returns the values that are computed from arguments of a function that is differentiated, or from something that has
+/// no derivative, among some and behind them.
+fn behind_arguments(of: &[Weak]) -> FxHashSet<Key> {
+    let mut found: FxHashSet<Key> = FxHashSet::default();
     let vars: Vec<Var> = of.iter().filter_map(Weak::upgrade).collect();
-    let is_argument = |vertex: &Vertex| matches!(vertex, Vertex::Value(Value { source: Source::Argument(..), .. }));
-    order(&vars, &[]).map_or(true, |vertices| vertices.iter().any(is_argument))
+    let sorted = order(&vars, &[]).unwrap_or_else(|_| {
+        let (with, without): (Vec<Var>, Vec<Var>) =
+            vars.into_iter().partition(|var| order(std::slice::from_ref(var), &[]).is_ok());
+        found.extend(without.iter().map(key_of));
+        order(&with, &[]).unwrap_or_default()
+    });
+    for vertex in sorted {
+        let is_argument = matches!(&vertex, Vertex::Value(Value { source: Source::Argument(..), .. }));
+        let behind = vertex.behind().unwrap_or_default();
+        if is_argument || behind.iter().any(|behind| found.contains(&behind.key())) {
+            found.insert(vertex.key());
+        }
+    }
+    found
 }
 
 /// A part of the graph all of whose operations are by lane.

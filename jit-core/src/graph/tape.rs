@@ -5,8 +5,8 @@
 //! that have got their elements, whose operands move to another node here; and nodes whose gradient was set or read.
 
 use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use jit_runtime::fork::Held;
@@ -20,6 +20,7 @@ use super::op::Op;
 use super::payload::RegionId;
 use super::{gradients, scopes};
 use crate::fork;
+use crate::thread_state::{Clear, thread_state};
 
 /// How gradients flow through a node, if its operands do not say it.
 #[derive(Clone)]
@@ -183,48 +184,62 @@ pub(super) fn keep_operands(var: &Var, operands: &[Option<Var>; 3]) {
     let draft = Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: slots, position, word: 0, site };
     let node = Var::new(draft);
     with_record(var, |record| record.tape = Some(Tape::Evaluated(node)));
-    let mut kept = KEPT.lock();
-    kept.push(var.downgrade());
-    COUNT.store(kept.len(), Ordering::Relaxed);
+    let _ = KEPT.try_with(|kept| kept.nodes.borrow_mut().push(var.downgrade()));
 }
 
-/// The nodes that have kept operands since the last simplification, the oldest first.
-static KEPT: Mutex<Vec<Weak>> = Mutex::new(Vec::new());
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// The number of such nodes that begins the next simplification.
-static LIMIT: AtomicUsize = AtomicUsize::new(SIMPLIFIED_AT_ONCE);
+/// The nodes that have kept operands in evaluations of a thread.
+struct Kept {
+    /// Those since the last simplification, the oldest first.
+    nodes: RefCell<Vec<Weak>>,
+    /// The number of them that begins the next simplification.
+    limit: Cell<usize>,
+}
+
+impl Clear for Kept {
+    fn clear(&self) {
+        self.nodes.take();
+    }
+}
+
+thread_state! {
+    static KEPT: Kept = Kept { nodes: RefCell::new(Vec::new()), limit: Cell::new(SIMPLIFIED_AT_ONCE) };
+}
+
 static SIMPLIFY: OnceLock<fn()> = OnceLock::new();
 
 /// The smallest number of nodes that begins a simplification.
-const SIMPLIFIED_AT_ONCE: usize = 8;
+const SIMPLIFIED_AT_ONCE: usize = 4;
 
 /// Sets the function that replaces the operands of evaluated nodes by fewer values. It belongs to a higher folder.
 pub(crate) fn set_simplification(simplify: fn()) {
     let _ = SIMPLIFY.set(simplify);
 }
 
-/// Replaces the operands of evaluated nodes by fewer values, if there are many.
+/// Replaces the operands of evaluated nodes by fewer values, if this thread has evaluated many.
 #[inline]
 pub(crate) fn simplify_if_many() {
-    if COUNT.load(Ordering::Relaxed) >= LIMIT.load(Ordering::Relaxed)
-        && let Some(simplify) = SIMPLIFY.get()
+    if let Some(simplify) = SIMPLIFY.get()
+        && KEPT.try_with(|kept| kept.nodes.borrow().len() >= kept.limit.get()).unwrap_or(false)
     {
         simplify();
     }
 }
 
-/// Takes the nodes that have kept operands.
+/// Takes the nodes that have kept operands in evaluations of this thread. Until they are given back, no simplification
+/// begins.
 pub(crate) fn take_kept() -> Vec<Weak> {
-    COUNT.store(0, Ordering::Relaxed);
-    std::mem::take(&mut *KEPT.lock())
+    KEPT.with(|kept| {
+        kept.limit.set(usize::MAX);
+        kept.nodes.take()
+    })
 }
 
 /// Gives back nodes whose operands have not been replaced.
 pub(crate) fn give_back_kept(nodes: impl Iterator<Item = Weak>) {
-    let mut kept = KEPT.lock();
-    kept.splice(0..0, nodes);
-    COUNT.store(kept.len(), Ordering::Relaxed);
-    LIMIT.store((2 * kept.len()).max(SIMPLIFIED_AT_ONCE), Ordering::Relaxed);
+    KEPT.with(|kept| {
+        kept.nodes.borrow_mut().splice(0..0, nodes);
+        kept.limit.set((2 * kept.nodes.borrow().len()).max(SIMPLIFIED_AT_ONCE));
+    });
 }
 
 /// Makes a node the result of an operation with a derivative of its own, in place of what it has kept.
@@ -314,6 +329,5 @@ impl AllRecords<'_> {
 
 /// Takes the lock, for a fork.
 pub(super) fn hold(held: &mut Vec<Held>) {
-    fork::hold_mutex(held, &KEPT);
     fork::hold_mutex(held, &RECORDS);
 }

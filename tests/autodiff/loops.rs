@@ -25,9 +25,8 @@ pub(crate) fn check_at(points: &[f64], function: impl Fn(&Float64) -> Float64 + 
             moved[position] += shift;
             function(&Float64::from(moved)).sum().item().unwrap()
         };
-        let wanted: Vec<f64> = (0..points.len())
-            .map(|position| (at(position, STEP) - at(position, -STEP)) / (2.0 * STEP))
-            .collect();
+        let wanted: Vec<f64> =
+            (0..points.len()).map(|position| (at(position, STEP) - at(position, -STEP)) / (2.0 * STEP)).collect();
         let x = Float64::from(points.to_vec());
         let reverse = ad::grad({
             let function = function.clone();
@@ -376,7 +375,9 @@ fn straight(x: &Float64) -> Float64 {
     if x > 1.0 {
         memory.write(&UInt::from(2), &(memory.read(&UInt::from(1)) * x));
     }
-    memory.read(&UInt::from(0)) * memory.read(&UInt::from(1)) + memory.read(&UInt::from(2)) * memory.read(&((index + 1) % 4)) + memory.read(&UInt::from(3))
+    memory.read(&UInt::from(0)) * memory.read(&UInt::from(1))
+        + memory.read(&UInt::from(2)) * memory.read(&((index + 1) % 4))
+        + memory.read(&UInt::from(3))
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod custom;
 mod functional;
 mod leaks;
 mod library;
+mod loop_rows;
 mod loops;
 mod memory;
 mod operations;
@@ -14,8 +15,8 @@ mod random;
 mod rows;
 mod scopes;
 mod seeing;
-mod tensors;
 mod simplify;
+mod tensors;
 mod traversal;
 
 use jit::Float64;

@@ -124,9 +124,7 @@ pub(super) fn forward(node: &Var, len: u32, tangent_of: &dyn Fn(&Var) -> Option<
         }
         Op::Select => match (tangent(1), tangent(2), node.operand(0)) {
             (None, None, _) | (_, _, None) => None,
-            (_, _, Some(mask)) => {
-                Some(local::select(node.site(), &mask, &memory_or_zeros(1), &memory_or_zeros(2)))
-            }
+            (_, _, Some(mask)) => Some(local::select(node.site(), &mask, &memory_or_zeros(1), &memory_or_zeros(2))),
         },
         _ => return Err(unsupported(node)),
     })

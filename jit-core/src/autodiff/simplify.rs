@@ -172,15 +172,17 @@ impl Part {
             }
             inside.insert(vertex.key());
             match vertex {
-                Vertex::Call(call) => call.inputs.iter().for_each(|input| *refers.entry(key_of(input)).or_default() += 1),
+                Vertex::Call(call) => {
+                    call.inputs.iter().for_each(|input| *refers.entry(key_of(input)).or_default() += 1)
+                }
                 Vertex::Value(Value { var, source }) => {
                     if !var.is_same(&head) {
                         between.push(var.clone());
                     }
                     match source {
-                        Source::Operands(node) => (0..node.op().slots()).filter_map(|slot| node.operand(slot)).for_each(
-                            |operand| *refers.entry(key_of(&operand)).or_default() += 1,
-                        ),
+                        Source::Operands(node) => (0..node.op().slots())
+                            .filter_map(|slot| node.operand(slot))
+                            .for_each(|operand| *refers.entry(key_of(&operand)).or_default() += 1),
                         Source::Result(call, _) => drop(calls.insert(key_of_call(call))),
                         _ => {}
                     }
@@ -209,7 +211,10 @@ impl Part {
         let weight = |source: &Var| {
             let found = gradients.take(source, None, self.head.width());
             let found = found.unwrap_or_else(|| weight::number(source.ty(), 0.0));
-            record::detached(&record::broadcast(&found, if found.width() == 1 { self.head.width() } else { found.width() }))
+            record::detached(&record::broadcast(
+                &found,
+                if found.width() == 1 { self.head.width() } else { found.width() },
+            ))
         };
         Ok(self.sources.iter().map(weight).collect())
     }

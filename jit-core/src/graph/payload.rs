@@ -175,7 +175,10 @@ pub(crate) enum Write {
         mask: Option<Var>,
     },
     /// The writes of an inner loop, by its node and the position of its state.
-    Loop { control: Var, position: usize },
+    Loop {
+        control: Var,
+        position: usize,
+    },
 }
 
 /// The maximum number of iterations of a lane. The condition of the loop allows one more, so that lanes that exceed the

@@ -17,9 +17,9 @@ use super::region::{self, Mark};
 use super::report::Report;
 use super::{activity, local, loop_alias_check, record, scatter};
 use crate::graph::node::{Draft, Var, flag};
-use crate::graph::{gradients, numbering};
 use crate::graph::op::Op;
 use crate::graph::payload::{Bound, LoopPayload, Payload, RegionId, Results, State, control_node, result};
+use crate::graph::{gradients, numbering};
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
 

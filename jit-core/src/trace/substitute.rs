@@ -40,12 +40,7 @@ impl Substitution {
     /// Begins copying values of a loop into another region, which is open.
     pub(crate) fn new(id: RegionId, into: RegionId) -> Substitution {
         let regions = FxHashMap::from_iter([(id, into)]);
-        Substitution {
-            id,
-            copies: FxHashMap::default(),
-            regions,
-            originals: Vec::new(),
-        }
+        Substitution { id, copies: FxHashMap::default(), regions, originals: Vec::new() }
     }
 
     /// Sets what is used in place of a value.
@@ -153,8 +148,7 @@ impl Substitution {
     fn gather(&self, var: &Var) -> Result<Var, Error> {
         let (source, index) = (self.operand(var, 0)?, self.operand(var, 1)?);
         let mask = var.operand(2).map(|mask| self.need(&mask));
-        let (flags, pinned) =
-            if var.is_pinned() { (flag::PINNED, self.region_of(var)) } else { (0, RegionId::NONE) };
+        let (flags, pinned) = if var.is_pinned() { (flag::PINNED, self.region_of(var)) } else { (0, RegionId::NONE) };
         Ok(record::gather_node(&source, &index, mask.as_ref(), flags, pinned))
     }
 
@@ -278,7 +272,8 @@ impl Substitution {
     /// Copies the results of an operation with a derivative of its own, whose values and other inputs are copied.
     /// Returns the copy of one of them.
     fn result_of_call(&mut self, var: &Var, call: &Arc<Call>) -> Var {
-        let value_of = |this: &Self, output: &Var| output.operand(0).map_or_else(|| output.clone(), |of| this.need(&of));
+        let value_of =
+            |this: &Self, output: &Var| output.operand(0).map_or_else(|| output.clone(), |of| this.need(&of));
         let need = |vars: &[Var]| vars.iter().map(|var| self.need(var)).collect::<Vec<_>>();
         let (inputs, saved) = (need(&call.inputs), need(&call.saved));
         if !inputs.iter().any(|input| input.flags() & flag::GRAD != 0) {

@@ -211,7 +211,8 @@ impl Blocks {
                 let (checkpoints, block) = self.run_again(&run, &checkpoints, block)?;
                 let (undone, carried) = self.back_through_block(of, &block, [&begin, &left], undone, carried, step)?;
                 let known = |known: &Var, part: &Var| record::select(&is_stored, known, part);
-                let next = [begin, record::literal(Type::Bool, 0, 1), known(&first, &parts[0]), known(&second, &parts[1])];
+                let next =
+                    [begin, record::literal(Type::Bool, 0, 1), known(&first, &parts[0]), known(&second, &parts[1])];
                 Ok(next.into_iter().chain(undone).chain(block).chain(checkpoints.memories).chain(carried).collect())
             },
         )?;
@@ -349,7 +350,8 @@ impl First<'_> {
         let place = record::binary(BinaryOp::Div, iteration, &distance);
         let rest = record::binary(BinaryOp::Rem, iteration, &distance);
         let is_wanted = record::compare(CompareOp::Eq, &rest, &number(0));
-        let kept: Vec<Var> = self.again.iter().map(|&position| before[self::place(self.run, position)].clone()).collect();
+        let kept: Vec<Var> =
+            self.again.iter().map(|&position| before[self::place(self.run, position)].clone()).collect();
         checkpoints.put(&place, &kept, Some(&is_wanted))?;
         let until = plus(iteration, &number(BLOCK));
         let mut next = self.run_to(iteration, before, states[ends[0]..ends[1]].to_vec(), &until)?;

@@ -7,12 +7,12 @@ use jit_runtime::Error;
 use super::super::memory;
 use super::super::node::fitted;
 use super::super::reverse::Gradients;
+use super::Body;
 use super::adjoint::{Adjoint, Gradient};
 use super::analysis::{Flows, flows};
 use super::history::History;
 use super::parts::Loop;
 use super::writes::Written;
-use super::Body;
 use crate::graph::Var;
 use crate::trace::{local, record};
 
@@ -25,8 +25,7 @@ pub(in crate::autodiff) fn backward(
 ) -> Result<(), Error> {
     let of = Loop::new(control);
     let count = of.states().len();
-    let written: Vec<Option<Written>> =
-        (0..count).map(|position| gradients.take_written(control, position)).collect();
+    let written: Vec<Option<Written>> = (0..count).map(|position| gradients.take_written(control, position)).collect();
     let result = |position: usize| results.get(position).cloned().flatten();
     let seeded: Vec<bool> =
         (0..count).map(|position| written[position].is_some() || result(position).is_some()).collect();
@@ -39,7 +38,8 @@ pub(in crate::autodiff) fn backward(
     let adjoint = Adjoint { of: &of, flows: &flows, known: &known };
     let history = History::record(&of, &adjoint.used()?)?;
     let layout = Layout::new(&of, &flows, &written);
-    let mut carried: Vec<Var> = layout.states.iter().map(|&position| seed(&of, position, result(position), is_inside)).collect();
+    let mut carried: Vec<Var> =
+        layout.states.iter().map(|&position| seed(&of, position, result(position), is_inside)).collect();
     carried.extend(layout.read.iter().map(|&place| {
         let var = &flows.outside[place].var;
         zeros(var, local::len_of(var), &of)
@@ -51,7 +51,8 @@ pub(in crate::autodiff) fn backward(
             None => record::literal(array.ty(), 0, array.width()),
         });
     }
-    let taken = layout.taken.iter().map(|&position| written[position].as_ref().expect("it is written").gradient.clone());
+    let taken =
+        layout.taken.iter().map(|&position| written[position].as_ref().expect("it is written").gradient.clone());
     carried.extend(taken);
     let step = |values: Vec<Option<Var>>, carried: Vec<Var>| layout.step(&adjoint, &written, &values, carried);
     let after = history.run_back(&of, carried, step)?;
@@ -146,7 +147,9 @@ impl Layout {
         let outside = |&place: &usize| before.outside[place].clone().expect("what has come in goes out");
         next.extend(self.read.iter().map(outside));
         next.extend(self.gathered.iter().filter_map(|&place| body.take_array(&flows.outside[place].var)));
-        next.extend(self.taken.iter().filter_map(|&position| Some(before.written[position].as_ref()?.gradient.clone())));
+        next.extend(
+            self.taken.iter().filter_map(|&position| Some(before.written[position].as_ref()?.gradient.clone())),
+        );
         Ok(next)
     }
 

@@ -5,8 +5,11 @@ use jit::prelude::*;
 
 use crate::on_each_device;
 
+/// The nodes and arrows of a drawing.
+type Parsed = (Vec<(usize, String)>, Vec<(usize, usize)>);
+
 /// The nodes of a drawing, each with its number and its attributes, and its arrows.
-fn parsed(text: &str) -> (Vec<(usize, String)>, Vec<(usize, usize)>) {
+fn parsed(text: &str) -> Parsed {
     assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
     assert!(text.starts_with("digraph gradients {\n") && text.ends_with("}\n"), "{text}");
     let number = |name: &str| name.trim().strip_prefix('n').and_then(|number| number.parse::<usize>().ok());
@@ -105,8 +108,7 @@ fn variables_and_gradients_are_listed() {
         (&pair.0 * &pair.1).sum().backward().unwrap();
         let row = |name: &str| {
             let table = ad::whos();
-            let found = table.lines().filter(|line| line.contains(&format!("“{name}”"))).map(str::to_owned);
-            found.last().unwrap_or_default()
+            table.lines().rfind(|line| line.contains(&format!("“{name}”"))).unwrap_or_default().to_owned()
         };
         assert!(row("listed.0").contains("unevaluated"), "{}", row("listed.0"));
         jit::eval(&pair.0.grad()).unwrap();
@@ -136,7 +138,7 @@ fn results_that_are_kept_are_found_with_their_memory() {
         let mut total = Float::from(0.0);
         let line = line!() + 2;
         for round in 0..5 {
-            total = total + (x.sin() * round as f32).sum();
+            total += (x.sin() * round as f32).sum();
             jit::eval(&total).unwrap();
         }
         // The variable is in memory, and so are the totals before; the first of them is a constant.

@@ -12,7 +12,7 @@
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
 //! | the graph as gradients see it | `vertex` |
 //! | reverse and forward mode | `reverse`, `forward` |
-//! | how gradients pass an operation, by its lanes | `node`, `weight`, `special` |
+//! | how gradients pass an operation, by its lanes | `node`, `weight`, `special`, `transposed` |
 //! | gradients that nobody can ask for any more | `collect` |
 //! | drawings and listings | `draw`, `report` |
 //!
@@ -33,6 +33,7 @@ mod report;
 mod reverse;
 mod scaled;
 mod special;
+mod transposed;
 mod traversal;
 mod variable;
 mod vertex;

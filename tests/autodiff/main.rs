@@ -1,6 +1,7 @@
 //! Tests of differentiation through the public interface of `jit`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
+mod basics;
 mod custom;
 mod functional;
 mod leaks;

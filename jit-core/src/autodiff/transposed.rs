@@ -1,8 +1,8 @@
 //! The transpose of a gather at positions that are known while recording: a gather, or a sum of blocks.
 //!
-//! Slices, shifts, and reversed or strided arrays are gathers at `±stride · lane + offset`: each element was read by one
-//! lane at most, whose number follows from its own. Tiles and repetitions are gathers at `lane % n` and `lane / n`: the
-//! lanes that have read an element are known, and as many for each. Nothing is scattered in either case, so the
+//! Slices, shifts, and reversed or strided arrays are gathers at `±stride · lane + offset`: each element was read by
+//! one lane at most, whose number follows from its own. Tiles and repetitions are gathers at `lane % n` and `lane / n`:
+//! the lanes that have read an element are known, and as many for each. Nothing is scattered in either case, so the
 //! gradient is part of the kernels around it.
 
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type};

@@ -97,12 +97,17 @@ fn a_drawing_shows_operations_of_their_own_and_what_has_no_derivative() {
     });
 }
 
+// rows: A005
 #[test]
 fn variables_and_gradients_are_listed() {
     on_each_device(|| {
         let mut pair = (Float::from([1.0, 2.0]), Float::from(3.0));
         ad::set_label(&pair, "listed");
-        assert_eq!(pair.0.clone().with_label("listed.0").to_string().len(), pair.0.to_string().len());
+        let labels: Vec<_> = jit::leaves(&pair).into_iter().map(|(_, leaf)| leaf.label.unwrap()).collect();
+        assert_eq!(labels, ["listed.0", "listed.1"]);
+        let list = vec![Float::from(1.0), Float::from(2.0)];
+        ad::set_label(&list, "list");
+        assert_eq!(jit::leaves(&list)[1].1.label.as_deref(), Some("list[1]"));
         pair.0.enable_grad();
         pair.1.enable_grad();
         (&pair.0 * &pair.1).sum().backward().unwrap();

@@ -223,6 +223,10 @@ fn gathers_at_known_positions_have_exact_gradients() {
             ("large steps", lane(5) * 1_000_000_000, None),
             ("wrapping steps", lane(7) * 3_000_000_000, None),
             ("one lane", UInt::from(3), None),
+            ("rotated", lane(7).lt(3).select(lane(7) + 4, lane(7) - 3), None),
+            ("of two ends", lane(9).lt(4).select(lane(9), 8_u32 - lane(9)), None),
+            ("rotated, masked", lane(7).lt(3).select(lane(7) + 4, lane(7) - 3), Some((lane(7) % 2).eq(0))),
+            ("chosen", lane(7).lt(3).select(UInt::from([6, 6, 6, 0, 0, 0, 0]), lane(7)), None),
             ("any", UInt::from([3, 3, 0, 9]), None),
         ];
         let x: Vec<f64> = (0..7).map(|i| f64::from(i) * 0.5 - 1.0).collect();

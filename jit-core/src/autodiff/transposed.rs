@@ -34,41 +34,59 @@ pub(super) fn of_gather(source: &Var, index: &Var, mask: Option<&Var>, gradient:
     if index.width() != lanes || lanes == 1 || source.width() == 1 || index.region() != RegionId::NONE {
         return None;
     }
-    let positions = Positions::of(index, source)?;
     let gradient = record::broadcast(gradient, lanes);
+    let zero = record::literal(gradient.ty(), 0, 1);
     let gradient = match mask {
-        Some(mask) => record::select(mask, &gradient, &record::literal(gradient.ty(), 0, 1)),
+        Some(mask) => record::select(mask, &gradient, &zero),
         None => gradient,
     };
-    Some(match positions {
-        Positions::Steps { stride, is_backward, offset } => {
-            let place = record::lane_index(source.width());
-            let offset = offset.unwrap_or_else(|| record::literal(Type::U32, 0, 1));
-            if is_backward && stride == 1 && source.width() == lanes && offset.is_same(&record::size(lanes - 1)) {
-                return Some(gather::gather(&gradient, &record::binary(BinaryOp::Sub, &offset, &place), None));
+    // Lanes that choose between positions, as in a rotation.
+    if index.op() == Op::Select {
+        let choice = index.operand(0)?;
+        let sides = [(1, record::select(&choice, &gradient, &zero)), (2, record::select(&choice, &zero, &gradient))];
+        let [a, b] = sides.map(|(slot, gradient)| {
+            let positions = Positions::of(&index.operand(slot)?, source)?;
+            positions.transposed(source, lanes, &gradient)
+        });
+        return Some(add(&a?, &b?));
+    }
+    Positions::of(index, source)?.transposed(source, lanes, &gradient)
+}
+
+impl Positions {
+    /// Returns the sum of the gradients of the lanes that have read each element of a source.
+    #[track_caller]
+    fn transposed(self, source: &Var, lanes: Size, gradient: &Var) -> Option<Var> {
+        Some(match self {
+            Positions::Steps { stride, is_backward, offset } => {
+                let place = record::lane_index(source.width());
+                let offset = offset.unwrap_or_else(|| record::literal(Type::U32, 0, 1));
+                if is_backward && stride == 1 && source.width() == lanes && offset.is_same(&record::size(lanes - 1)) {
+                    return Some(gather::gather(gradient, &record::binary(BinaryOp::Sub, &offset, &place), None));
+                }
+                let ends = if is_backward { (&offset, &place) } else { (&place, &offset) };
+                // Before the first position this wraps to a number beyond the last lane.
+                let distance = record::binary(BinaryOp::Sub, ends.0, ends.1);
+                let step = record::literal(Type::U32, u64::from(stride), 1);
+                let lane = record::binary(BinaryOp::Div, &distance, &step);
+                let mut is_read = compare(CompareOp::Lt, &lane, &record::size(lanes));
+                if stride != 1 {
+                    let again = record::binary(BinaryOp::Mul, &lane, &step);
+                    is_read = record::and(&is_read, &compare(CompareOp::Eq, &again, &distance));
+                }
+                gather::gather(gradient, &lane, Some(&is_read))
             }
-            let ends = if is_backward { (&offset, &place) } else { (&place, &offset) };
-            // Before the first position this wraps to a number beyond the last lane.
-            let distance = record::binary(BinaryOp::Sub, ends.0, ends.1);
-            let step = record::literal(Type::U32, u64::from(stride), 1);
-            let lane = record::binary(BinaryOp::Div, &distance, &step);
-            let mut is_read = compare(CompareOp::Lt, &lane, &record::size(lanes));
-            if stride != 1 {
-                let again = record::binary(BinaryOp::Mul, &lane, &step);
-                is_read = record::and(&is_read, &compare(CompareOp::Eq, &again, &distance));
+            Positions::Tiles(times) => {
+                let element = record::lane_index(source.width());
+                let parts = (0..times).map(|tile| {
+                    let start = record::size(source.width() * tile);
+                    gather::gather(gradient, &record::binary(BinaryOp::Add, &element, &start), None)
+                });
+                parts.reduce(|sum, part| add(&sum, &part))?
             }
-            gather::gather(&gradient, &lane, Some(&is_read))
-        }
-        Positions::Tiles(times) => {
-            let element = record::lane_index(source.width());
-            let parts = (0..times).map(|tile| {
-                let start = record::size(source.width() * tile);
-                gather::gather(&gradient, &record::binary(BinaryOp::Add, &element, &start), None)
-            });
-            parts.reduce(|sum, part| add(&sum, &part))?
-        }
-        Positions::Repeated(times) => blocks::block_reduce(ReduceOp::Add, &gradient, times),
-    })
+            Positions::Repeated(times) => blocks::block_reduce(ReduceOp::Add, gradient, times),
+        })
+    }
 }
 
 fn gradient_width(index: &Var, mask: Option<&Var>) -> Size {

@@ -1,9 +1,9 @@
 //! The derivatives of convolutions: convolutions themselves.
 //!
-//! A convolution is linear in the input and in the kernels. So there are three operations, each of which combines two of
-//! input, kernels and results to something of the third one's shape: the convolution, its transpose by the input, and
-//! its transpose by the kernels. The derivatives of each are the other two, to any order. Each element is a sum over
-//! products that are read; nothing is scattered.
+//! A convolution is linear in the input and in the kernels. So there are three operations, each of which combines two
+//! of input, kernels and results to something of the third one's shape: the convolution, its transpose by the input,
+//! and its transpose by the kernels. The derivatives of each are the other two, to any order. Each element is a sum
+//! over products that are read; nothing is scattered.
 
 use std::marker::PhantomData;
 

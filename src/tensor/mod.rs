@@ -61,6 +61,7 @@ mod shape;
 mod slice;
 mod take;
 mod view;
+mod view_derivatives;
 
 pub use broadcast::TensorOperand;
 pub use convolve::Padding;

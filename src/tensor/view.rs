@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::lengths::{Sizes, happens_to_be, is, is_empty, number, product};
+use super::view_derivatives::{Inverse, read_with_gradients};
 use crate::{Array, Element, Size, UInt};
 
 /// The distance of neighbours in the source, and its direction.
@@ -122,12 +123,23 @@ impl View {
         if is(self.offset, 0) && is_in_order(&axes) && happens_to_be(count, source.width()) {
             return source.clone();
         }
+        if source.grad_enabled()
+            && let Some(inverse) = Inverse::of(&axes, self.offset, source.width())
+        {
+            return read_with_gradients(self, source, inverse);
+        }
+        self.read_merged(source, &axes)
+    }
+
+    #[track_caller]
+    pub(super) fn read_merged<T: Element>(&self, source: &Array<T>, axes: &[ViewAxis]) -> Array<T> {
+        let count = self.len();
         if axes.iter().all(|axis| axis.stride.is_none()) {
             // A single element, which is read once.
             let element = source.gather(&number(self.offset));
             return if is(count, 1) { element } else { element.gather(&UInt::zeros(count)) };
         }
-        source.gather(&position(&axes, self.offset, &UInt::arange(count)))
+        source.gather(&position(axes, self.offset, &UInt::arange(count)))
     }
 
     /// Returns the position in the source of the elements with given numbers.

@@ -1,6 +1,8 @@
 //! Tests of differentiation through the public interface of `jit`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
+mod basics;
+mod branches;
 mod custom;
 mod functional;
 mod leaks;
@@ -34,11 +36,20 @@ pub(crate) fn on_each_device(test: impl Fn()) {
 /// Asserts that numbers are equal but for rounding.
 #[track_caller]
 pub(crate) fn assert_close(got: &[f64], wanted: &[f64], tolerance: f64) {
-    assert_eq!(got.len(), wanted.len(), "{got:?} against {wanted:?}");
+    assert_near("result", got, wanted, tolerance);
+}
+
+/// Like [`assert_close`], for results of this name.
+#[track_caller]
+fn assert_near(name: &str, got: &[f64], wanted: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), wanted.len(), "{name}: {got:?} against {wanted:?}");
     for (position, (got_one, wanted_one)) in got.iter().zip(wanted).enumerate() {
         let same = got_one == wanted_one || (got_one.is_nan() && wanted_one.is_nan());
         let close = (got_one - wanted_one).abs() <= tolerance * (1.0 + wanted_one.abs());
-        assert!(same || close, "element {position}: {got_one} instead of {wanted_one}; {got:?} against {wanted:?}");
+        assert!(
+            same || close,
+            "{name}, element {position}: {got_one} instead of {wanted_one}; {got:?} against {wanted:?}"
+        );
     }
 }
 
@@ -58,12 +69,11 @@ pub(crate) fn check_function(name: &str, function: &dyn Fn(&Float64) -> Float64,
     };
     let differences: Vec<f64> =
         (0..x.len()).map(|position| (moved(position, step) - moved(position, -step)) / (2.0 * step)).collect();
-    println!("{name}");
-    assert_close(&gradient, &differences, 2e-6);
+    assert_near(name, &gradient, &differences, 2e-6);
     let direction: Vec<f64> = (0..x.len()).map(|i| (i as f64 * 1.3).cos()).collect();
     let (_, tangent) = jit::ad::jvp(loss, &Float64::from(x), &Float64::from(&direction[..])).unwrap();
     let product: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
-    assert_close(&[tangent.item().unwrap()], &[product], 1e-10);
+    assert_near(name, &[tangent.item().unwrap()], &[product], 1e-10);
 }
 
 /// Checks the second derivative of a function of arrays in a direction against differences of the first one.
@@ -79,6 +89,5 @@ pub(crate) fn check_second(name: &str, function: &dyn Fn(&Float64) -> Float64, x
     let gradient = jit::ad::grad(loss);
     let at = |by: f64| gradient(&(&x + &direction * by)).unwrap().to_vec().unwrap();
     let differences: Vec<f64> = at(1e-5).iter().zip(at(-1e-5)).map(|(a, b)| (a - b) / 2e-5).collect();
-    println!("second derivative of {name}");
-    assert_close(&got, &differences, 2e-5);
+    assert_near(name, &got, &differences, 2e-5);
 }

@@ -243,5 +243,8 @@ fn what_has_no_derivative_is_an_error_that_changes_nothing() {
         assert_eq!(x.grad().to_vec().unwrap(), [0.0, 0.0]);
         (&x * &x).backward().unwrap();
         assert_eq!(x.grad().to_vec().unwrap(), [4.0, 6.0]);
+        let mut y = x.clone();
+        let error = y.scatter_exchange(Float::from(1.0), &UInt::from([0])).backward().unwrap_err();
+        assert!(error.to_string().contains("previous elements of a scatter"), "{error}");
     });
 }

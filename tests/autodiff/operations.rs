@@ -3,7 +3,7 @@
 use jit::ad;
 use jit::prelude::*;
 
-use crate::{assert_close, on_each_device};
+use crate::{assert_close, assert_near, on_each_device};
 
 type Function = fn(&Float64) -> Float64;
 
@@ -185,5 +185,70 @@ fn a_value_of_width_one_gets_the_sum_of_the_lanes_that_use_it() {
         assert_eq!(f(&x).unwrap().to_vec().unwrap(), [9.0; 9]);
         let (_, tangent) = ad::jvp(|x: &Float| (x.sum() * x).sum(), &x, &Float::from(1.0)).unwrap();
         assert_eq!(tangent.item().unwrap(), 81.0);
+    });
+}
+
+/// Gathers at positions that follow from the lane: every stride, offset and end, with lanes out of range and masked.
+#[test]
+fn gathers_at_known_positions_have_exact_gradients() {
+    on_each_device(|| {
+        let lane = |width: usize| UInt::arange(width);
+        let cases: Vec<(&str, UInt, Option<Mask>)> = vec![
+            ("lanes", lane(7), None),
+            ("fewer", lane(4), None),
+            ("more", lane(12), None),
+            ("moved", lane(5) + 2, None),
+            ("moved beyond", lane(7) + 3, None),
+            ("moved before", lane(7) - 2, None),
+            ("backwards", 6_u32 - lane(7), None),
+            ("backwards beyond", 4_u32 - lane(7), None),
+            ("backwards from the middle", 9_u32 - lane(6), None),
+            ("steps", lane(4) * 2, None),
+            ("steps moved", lane(4) * 3 + 1, None),
+            ("steps of sums", (lane(4) + 1) * 2, None),
+            ("steps back", 6_u32 - lane(3) * 3, None),
+            ("twice back", 6_u32 - (5_u32 - lane(4)), None),
+            ("opaque offset", lane(5) + UInt::opaque(1), None),
+            ("tiles", lane(21) % 7, None),
+            ("tiles of others", lane(20) % 5, None),
+            ("parts of tiles", lane(17) % 7, None),
+            ("many tiles", lane(350) % 7, None),
+            ("repeated", lane(21) / 3, None),
+            ("repeated in part", lane(20) / 3, None),
+            ("repeated and moved", lane(21) / 3 + 1, None),
+            ("masked", lane(7) - 1, Some(lane(7).gt(2))),
+            ("masked steps", lane(3) * 2, Some(Mask::from([true, false, true]))),
+            ("masked tiles", lane(14) % 7, Some((lane(14) % 3).ne(0))),
+            ("masked repeated", lane(14) / 2, Some((lane(14) % 3).ne(0))),
+            ("large steps", lane(5) * 1_000_000_000, None),
+            ("wrapping steps", lane(7) * 3_000_000_000, None),
+            ("one lane", UInt::from(3), None),
+            ("rotated", lane(7).lt(3).select(lane(7) + 4, lane(7) - 3), None),
+            ("of two ends", lane(9).lt(4).select(lane(9), 8_u32 - lane(9)), None),
+            ("rotated, masked", lane(7).lt(3).select(lane(7) + 4, lane(7) - 3), Some((lane(7) % 2).eq(0))),
+            ("chosen", lane(7).lt(3).select(UInt::from([6, 6, 6, 0, 0, 0, 0]), lane(7)), None),
+            ("any", UInt::from([3, 3, 0, 9]), None),
+        ];
+        let x: Vec<f64> = (0..7).map(|i| f64::from(i) * 0.5 - 1.0).collect();
+        for (name, index, mask) in &cases {
+            let read = |x: &Float64| match mask {
+                Some(mask) => x.gather_masked(index, mask),
+                None => x.gather(index),
+            };
+            let loss = |x: &Float64| {
+                let y = read(x);
+                let weights = Float64::arange(y.len()) + 1.0;
+                (y.square() * weights).sum()
+            };
+            let gradient = ad::grad(loss)(&Float64::from(&x[..])).unwrap().to_vec().unwrap();
+            let (index, mask) = (index.to_vec().unwrap(), mask.as_ref().map(|mask| mask.to_vec().unwrap()));
+            let mut wanted = [0.0; 7];
+            for (lane, &at) in index.iter().enumerate() {
+                if at < 7 && mask.as_ref().is_none_or(|mask| mask[lane]) {
+                    wanted[at as usize] += 2.0 * x[at as usize] * (lane + 1) as f64;
+                }
+            }
+            assert_near(name, &gradient, &wanted, 1e-13);
+        }
     });
 }

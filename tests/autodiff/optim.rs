@@ -178,7 +178,7 @@ fn masked_parameters_and_elements_stay_with_their_state() {
     let plain = |p: f64, g: f64, s: &mut [f64; 3], t: i32, _: usize| p - 0.1 * adam_step(PROPOSED, g, s, t);
     // The second element, and every other step of the last parameter.
     let is_on = |step: usize, position: usize| match position {
-        1 => step % 3 != 0,
+        1 => !step.is_multiple_of(3),
         3 => step % 2 == 1,
         _ => true,
     };
@@ -193,7 +193,7 @@ fn masked_parameters_and_elements_stay_with_their_state() {
         check_where(&adam, |number, p, g, adam| frozen_masked(p, g, adam, &masks(number)), &plain, is_on);
         assert!(frozen_masked::stats().recordings <= 3, "{:?}", frozen_masked::stats());
         // One mask for all of them.
-        let all = |number: usize| Mask::opaque(number % 2 == 0);
+        let all = |number: usize| Mask::opaque(number.is_multiple_of(2));
         let step = |number: usize, p: &mut Parameters, g: &Parameters, adam: &mut Adam<Parameters>| {
             adam.step_masked(p, g, &all(number));
         };

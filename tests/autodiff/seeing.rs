@@ -5,8 +5,11 @@ use jit::prelude::*;
 
 use crate::on_each_device;
 
+/// The nodes and arrows of a drawing.
+type Parsed = (Vec<(usize, String)>, Vec<(usize, usize)>);
+
 /// The nodes of a drawing, each with its number and its attributes, and its arrows.
-fn parsed(text: &str) -> (Vec<(usize, String)>, Vec<(usize, usize)>) {
+fn parsed(text: &str) -> Parsed {
     assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
     assert!(text.starts_with("digraph gradients {\n") && text.ends_with("}\n"), "{text}");
     let number = |name: &str| name.trim().strip_prefix('n').and_then(|number| number.parse::<usize>().ok());
@@ -94,19 +97,23 @@ fn a_drawing_shows_operations_of_their_own_and_what_has_no_derivative() {
     });
 }
 
+// rows: A005
 #[test]
 fn variables_and_gradients_are_listed() {
     on_each_device(|| {
         let mut pair = (Float::from([1.0, 2.0]), Float::from(3.0));
         ad::set_label(&pair, "listed");
-        assert_eq!(pair.0.clone().with_label("listed.0").to_string().len(), pair.0.to_string().len());
+        let labels: Vec<_> = jit::leaves(&pair).into_iter().map(|(_, leaf)| leaf.label.unwrap()).collect();
+        assert_eq!(labels, ["listed.0", "listed.1"]);
+        let list = vec![Float::from(1.0), Float::from(2.0)];
+        ad::set_label(&list, "list");
+        assert_eq!(jit::leaves(&list)[1].1.label.as_deref(), Some("list[1]"));
         pair.0.enable_grad();
         pair.1.enable_grad();
         (&pair.0 * &pair.1).sum().backward().unwrap();
         let row = |name: &str| {
             let table = ad::whos();
-            let found = table.lines().filter(|line| line.contains(&format!("“{name}”"))).map(str::to_owned);
-            found.last().unwrap_or_default()
+            table.lines().rfind(|line| line.contains(&format!("“{name}”"))).unwrap_or_default().to_owned()
         };
         assert!(row("listed.0").contains("unevaluated"), "{}", row("listed.0"));
         jit::eval(&pair.0.grad()).unwrap();
@@ -136,7 +143,7 @@ fn results_that_are_kept_are_found_with_their_memory() {
         let mut total = Float::from(0.0);
         let line = line!() + 2;
         for round in 0..5 {
-            total = total + (x.sin() * round as f32).sum();
+            total += (x.sin() * round as f32).sum();
             jit::eval(&total).unwrap();
         }
         // The variable is in memory, and so are the totals before; the first of them is a constant.

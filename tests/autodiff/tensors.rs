@@ -189,3 +189,55 @@ fn derivatives_of_convolutions_are_right_for_long_signals() {
         assert_eq!(of_kernel.to_vec().unwrap()[0].to_f32(), 3000.0);
     });
 }
+
+/// Views are read backwards without scatters: each way to move elements, with steps of every sign.
+#[test]
+fn views_have_derivatives_in_any_order() {
+    on_each_device(|| {
+        let x = table(&[4, 5, 3]);
+        check("transpose", |x| x.transpose() * x.transpose(), &x);
+        check("permuted", |x| x.permute_axes([1, 2, 0]).sin(), &x);
+        check("window", |x| x.slice(s![1..3, .., 1..]) * 3.0, &x);
+        check("difference", |x| x.slice(s![1.., ..]) - x.slice(s![..3, ..]), &x);
+        check("steps", |x| x.slice(s![..;2, 1..;3]).sin(), &x);
+        check("backwards", |x| x.slice(s![..;-1, ..;-2]).sin(), &x);
+        check("all backwards", |x| x.slice(s![..;-1, ..;-1, ..;-1]) * x, &x);
+        check("permuted window", |x| x.permute_axes([2, 0, 1]).slice(s![1.., 1..;2, ..4]) * 2.0, &x);
+        check("one row", |x| x.slice(s![2, ..;-1]).sin(), &x);
+        check("rolled", |x| x.roll(2, 1) * x, &x);
+        check("tiled", |x| x.tile(&[2, 1, 2]).sin(), &x);
+        check("padded", |x| x.pad(&[(1, 0), (0, 2), (0, 0)], jit::tensor::Edge::Constant(0.5)).sin(), &x);
+        check("joined", |x| Tensor::concat(&[x.slice(s![1..]), x.sin()], 0), &x);
+        check("stacked", |x| Tensor::stack(&[x.clone(), x.sin()], 1), &x);
+        check("interpolated", |x| x.take_interp(1, &Float64::from([0.3, 2.5])), &x);
+        check("median", |x| x.median(1), &x);
+        check("tensordot", |x| x.tensordot(x, [1, 2], [1, 2]), &x);
+        check("outer", |x| x.outer(x), &table(&[3]));
+    });
+    let x = table(&[4, 5]);
+    let loss = |x: &Tensor<f64>| x.transpose().slice(s![..;-1, 1..]).array().square().square().sum();
+    let v = table(&[4, 5]) * 0.5;
+    let product = ad::hvp(loss, &x, &v).unwrap().to_vec().unwrap();
+    let (x, v) = (x.to_vec().unwrap(), v.to_vec().unwrap());
+    let wanted: Vec<f64> = (0..20).map(|i| if i < 5 { 0.0 } else { 12.0 * x[i] * x[i] * v[i] }).collect();
+    assert_close(&product, &wanted, 1e-12);
+}
+
+#[freeze]
+fn gradient_of_a_view(x: &Tensor<f64>) -> Tensor<f64> {
+    ad::grad(|x: &Tensor<f64>| x.transpose().slice(s![1.., ..;-1]).array().square().sum())(x).expect("it has one")
+}
+
+#[test]
+fn gradients_of_views_are_frozen_for_any_shape() {
+    on_each_device(|| {
+        gradient_of_a_view::clear();
+        for shape in [[3, 4], [3, 4], [5, 2], [2, 7], [6, 6]] {
+            let x = table(&shape);
+            let wanted: Vec<f64> = (x.to_vec().unwrap().iter().enumerate())
+                .map(|(i, x)| if i % shape[1] == 0 { 0.0 } else { 2.0 * x })
+                .collect();
+            assert_close(&gradient_of_a_view(&x).to_vec().unwrap(), &wanted, 0.0);
+        }
+    });
+}

@@ -12,7 +12,7 @@
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
 //! | the graph as gradients see it | `vertex` |
 //! | reverse and forward mode | `reverse`, `forward` |
-//! | how gradients pass an operation, by its lanes | `node`, `weight`, `special` |
+//! | how gradients pass an operation, by its lanes | `node`, `weight`, `special`, `transposed` |
 //! | recorded loops, per-lane local memory | `loops`, `memory` |
 //! | fewer values for the gradients of evaluated ones | `simplify` |
 //! | gradients that nobody can ask for any more | `collect` |
@@ -38,6 +38,7 @@ mod reverse;
 mod scaled;
 mod simplify;
 mod special;
+mod transposed;
 mod traversal;
 mod variable;
 mod vertex;

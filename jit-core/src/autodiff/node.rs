@@ -3,6 +3,7 @@
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type};
 use jit_runtime::{Error, ErrorKind};
 
+use super::transposed;
 use super::vertex::{Inputs, carries, inputs};
 use super::weight::{self, Values, Weight, add, compare, mul, scaled, weighted};
 use crate::array::derivatives::product_of_others;
@@ -115,8 +116,11 @@ impl Operation<'_> {
     #[track_caller]
     fn back_through_gather(&self, inputs: &Inputs, gradient: &Var) -> Vec<(Var, Var)> {
         let (Some(source), Some(index)) = (&inputs[0], self.node.operand(1)) else { return Vec::new() };
-        let mut target = record::literal(source.ty(), 0, source.width());
         let mask = self.node.operand(2);
+        if let Some(flow) = transposed::of_gather(source, &index, mask.as_ref(), gradient) {
+            return vec![(source.clone(), flow)];
+        }
+        let mut target = record::literal(source.ty(), 0, source.width());
         let how = How::Reduce(ReduceOp::Add);
         let request = Request { how, index: &index, value: gradient, expected: None, mask: mask.as_ref() };
         scatter::scatter(&mut target, &request);

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use jit_runtime::ir::ReduceOp;
 use jit_runtime::log::{self, Level};
 use jit_runtime::{Error, Site};
 
@@ -18,7 +19,7 @@ use crate::graph::node::flag;
 use crate::graph::scopes::is_before_isolation;
 use crate::graph::tape;
 use crate::thread_state::thread_state;
-use crate::trace::record;
+use crate::trace::{record, reduce, region};
 
 /// The direction of a traversal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +58,19 @@ impl Seed {
     #[track_caller]
     fn of(self, var: &Var) -> Var {
         let own = if self == Seed::Stored { stored(var) } else { None };
-        own.unwrap_or_else(|| weight::number(var.ty(), 1.0))
+        on_lanes(var, own.unwrap_or_else(|| weight::number(var.ty(), 1.0)))
     }
+}
+
+/// Returns a gradient on the lanes that reach the current code, and zero on others: a traversal in a branch is theirs. A
+/// value of width 1 counts if any lane does.
+#[track_caller]
+fn on_lanes(var: &Var, gradient: Var) -> Var {
+    let Some(mut mask) = region::current_mask() else { return gradient };
+    if var.width() == 1 && mask.width() != 1 {
+        mask = reduce::reduce(ReduceOp::Or, &mask);
+    }
+    record::select(&mask, &gradient, &weight::number(var.ty(), 0.0))
 }
 
 /// Adds values to those that the next traversal of this thread begins with.
@@ -133,7 +145,8 @@ fn flow(seeds: &[(Var, Var)], keep: Keep, is_start: &dyn Fn(&Var) -> bool) -> Re
     found.iter().chain(&stopped).filter(|(var, _)| is_start(var)).for_each(|(var, _)| drop(take(var)));
     found.iter().for_each(|(var, gradient)| accumulate(var, gradient));
     stopped.iter().for_each(|(var, gradient)| postpone(var, gradient, keep));
-    if keep == Keep::Nothing {
+    // The other arm of a branch, and other targets of a call, are recorded on the same values.
+    if keep == Keep::Nothing && !region::is_open() {
         release(&vertices);
     }
     log("backward", &vertices, begin);

@@ -81,7 +81,7 @@ fn constexpr_parameters_are_causes() {
             assert_eq!(area(&x, shape, order as usize, &Unnamed(0)).to_vec()?, wanted);
         }
         let change = |name, before: &str, now: &str| {
-            Cause::Code(CodeChange::Constexpr { name, before: before.into(), now: now.into() })
+            Cause::Code(CodeChange::ConstexprParameter { name, before: before.into(), now: now.into() })
         };
         let causes: Vec<_> = area::explain().iter().map(|retrace| retrace.cause.clone()).collect();
         let first = Cause::Code(CodeChange::First);

@@ -66,7 +66,7 @@ pub enum CodeChange {
         now: String,
     },
     /// The value of a `#[constexpr]` parameter, which the code was specialised for.
-    Constexpr {
+    ConstexprParameter {
         /// The parameter.
         name: &'static str,
         /// Its value when the earlier kernel was compiled.
@@ -108,7 +108,7 @@ impl fmt::Display for CodeChange {
                 write!(f, "the number of {}:{} was {before} and is {now}", place.file(), place.line())
             }
             CodeChange::Literal { place: None, before, now } => write!(f, "a number was {before} and is {now}"),
-            CodeChange::Constexpr { name, before, now } => {
+            CodeChange::ConstexprParameter { name, before, now } => {
                 write!(f, "the constexpr parameter `{name}` was {before} and is {now}")
             }
             CodeChange::ElementType { before, now } => write!(f, "an array had elements of {before}, and has {now}"),
@@ -228,7 +228,7 @@ fn change(before: &Known, now: &Known) -> CodeChange {
     }
     let mut constexprs = before.constexprs.iter().zip(&now.constexprs);
     if let Some(((_, _, was), (_, name, is))) = constexprs.find(|(was, is)| was.1 == is.1 && was.2 != is.2) {
-        return CodeChange::Constexpr { name, before: was.clone(), now: is.clone() };
+        return CodeChange::ConstexprParameter { name, before: was.clone(), now: is.clone() };
     }
     let differs = ops(old).zip(ops(new)).find(|(old, new)| old.0 != new.0);
     if let Some((ty, was, is, value)) = differs.and_then(|(old, new)| other_literal(before, old, now, new)) {

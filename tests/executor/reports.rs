@@ -49,6 +49,49 @@ fn doubled(x: &Float) -> Float {
     x * 2.0
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Shape {
+    Round,
+    Square,
+}
+
+/// Without `Debug`.
+#[derive(PartialEq, Eq, Hash)]
+struct Unnamed(u32);
+
+#[jit]
+fn area(x: &Float, #[constexpr] shape: Shape, #[constexpr] order: usize, #[constexpr] plain: &Unnamed) -> Float {
+    let scale = if shape == Shape::Round { 3.25 } else { 4.0 };
+    let mut y = x * scale;
+    for _ in 1..order + plain.0 as usize {
+        y = &y * x;
+    }
+    y
+}
+
+#[test]
+fn constexpr_parameters_are_causes() {
+    on_each_device(|| {
+        jit::cache::clear();
+        area::clear();
+        let x = Float::from([1.0, 2.0]);
+        for (shape, order) in [(Shape::Round, 2), (Shape::Round, 2), (Shape::Square, 2), (Shape::Square, 3)] {
+            let scale = if shape == Shape::Round { 3.25 } else { 4.0 };
+            let wanted = [scale, scale * f32::powi(2.0, order)];
+            assert_eq!(area(&x, shape, order as usize, &Unnamed(0)).to_vec()?, wanted);
+        }
+        let change = |name, before: &str, now: &str| {
+            Cause::Code(CodeChange::ConstexprParameter { name, before: before.into(), now: now.into() })
+        };
+        let causes: Vec<_> = area::explain().iter().map(|retrace| retrace.cause.clone()).collect();
+        let first = Cause::Code(CodeChange::First);
+        assert_eq!(causes, [first, change("shape", "Round", "Square"), change("order", "2", "3")]);
+        let text = area::explain().to_string();
+        assert!(text.contains("the constexpr parameter `order` was 2 and is 3"), "{text}");
+        Ok(())
+    });
+}
+
 #[test]
 fn other_options_and_eviction_are_causes() {
     let _alone = crate::alone();

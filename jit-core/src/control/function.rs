@@ -36,6 +36,16 @@ pub fn enter(function: &'static Labelled) -> FunctionScope {
     FunctionScope { traced, function, site, _recursion: recursion, _label: label(function), _span: span }
 }
 
+impl FunctionScope {
+    /// Notes the value of a `#[constexpr]` parameter, for reports about compilations. The text is made if the value
+    /// differs from that of the trace before.
+    #[doc(hidden)]
+    #[inline]
+    pub fn constexpr(&self, position: usize, name: &'static str, hash: u64, text: impl FnOnce() -> String) {
+        self.function.history.note_constexpr(position, name, hash, text);
+    }
+}
+
 impl Drop for FunctionScope {
     fn drop(&mut self) {
         end_trace();

@@ -1,5 +1,9 @@
 //! Values that generated code uses more often than Rust's moves allow, and values that must be known on the host.
 
+use std::hash::BuildHasher as _;
+
+use rustc_hash::FxBuildHasher;
+
 /// A value that operators of a `#[jit]` function take without moving it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the operand of an operator in a `#[jit]` function",
@@ -28,10 +32,14 @@ impl<T: Clone> Operand for T {
     note = "it takes host values that are `Eq + Hash`; pass a float as its bits, and an array without `#[constexpr]`"
 )]
 pub trait Constexpr {
-    /// Checks the type of a `#[constexpr]` parameter.
-    #[inline(always)]
-    fn constexpr(&self) {}
+    /// Checks the type of a `#[constexpr]` parameter, and returns a hash of its value.
+    fn constexpr(&self) -> u64;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Eq + std::hash::Hash + ?Sized> Constexpr for T {}
+impl<T: Eq + std::hash::Hash + ?Sized> Constexpr for T {
+    #[inline]
+    fn constexpr(&self) -> u64 {
+        FxBuildHasher.hash_one(self)
+    }
+}

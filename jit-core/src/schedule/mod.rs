@@ -176,6 +176,7 @@ fn evaluate_missing<'a>(
         scheduling.end();
         run(plan, site)
     });
+    stats::end_look_ups();
     span.end(Some(site), || Activity::Evaluation(why));
     outcome
 }

@@ -16,9 +16,14 @@ use parking_lot::Mutex;
 const MAX_KERNELS: usize = 16;
 const MAX_LISTED: usize = 256;
 
+/// How many `#[constexpr]` parameters of a function are compared.
+const MAX_CONSTEXPRS: usize = 4;
+
 /// The counters of a function, and its kernels.
 #[derive(Debug)]
 pub(crate) struct History {
+    /// Hashes of the values of the `#[constexpr]` parameters in the last trace.
+    constexprs: [AtomicU64; MAX_CONSTEXPRS],
     traces: AtomicU64,
     compiles: AtomicU64,
     hits: AtomicU64,
@@ -27,6 +32,8 @@ pub(crate) struct History {
 
 #[derive(Debug)]
 struct Compiled {
+    /// The values of the `#[constexpr]` parameters in the last trace, by position.
+    constexprs: Vec<(usize, &'static str, String)>,
     kernels: Vec<Known>,
     changes: Vec<(Site, CodeChange)>,
 }
@@ -39,6 +46,7 @@ struct Known {
     /// The bits of its scalar arguments when it was compiled: literals that changed became some of these.
     scalars: Vec<Option<u64>>,
     options: CodeOptions,
+    constexprs: Vec<(usize, &'static str, String)>,
 }
 
 /// Why a kernel of a `#[jit]` function was compiled: the difference from the most similar one that was compiled for the
@@ -55,6 +63,15 @@ pub enum CodeChange {
         /// The number in the earlier kernel.
         before: String,
         /// The number now.
+        now: String,
+    },
+    /// The value of a `#[constexpr]` parameter, which the code was specialised for.
+    ConstexprParameter {
+        /// The parameter.
+        name: &'static str,
+        /// Its value when the earlier kernel was compiled.
+        before: String,
+        /// Its value now.
         now: String,
     },
     /// The element type of an array that the kernel reads or writes.
@@ -91,6 +108,9 @@ impl fmt::Display for CodeChange {
                 write!(f, "the number of {}:{} was {before} and is {now}", place.file(), place.line())
             }
             CodeChange::Literal { place: None, before, now } => write!(f, "a number was {before} and is {now}"),
+            CodeChange::ConstexprParameter { name, before, now } => {
+                write!(f, "the constexpr parameter `{name}` was {before} and is {now}")
+            }
             CodeChange::ElementType { before, now } => write!(f, "an array had elements of {before}, and has {now}"),
             CodeChange::Operations { before, now } => {
                 write!(f, "the kernel has other operations: {now}, and the most similar one had {before}")
@@ -108,10 +128,11 @@ impl fmt::Display for CodeChange {
 impl History {
     pub(crate) const fn new() -> History {
         History {
+            constexprs: [const { AtomicU64::new(0) }; MAX_CONSTEXPRS],
             traces: AtomicU64::new(0),
             compiles: AtomicU64::new(0),
             hits: AtomicU64::new(0),
-            compiled: Mutex::new(Compiled { kernels: Vec::new(), changes: Vec::new() }),
+            compiled: Mutex::new(Compiled { constexprs: Vec::new(), kernels: Vec::new(), changes: Vec::new() }),
         }
     }
 
@@ -141,14 +162,32 @@ impl History {
         compiled.changes.clear();
     }
 
+    /// Notes the value of a `#[constexpr]` parameter in a trace.
+    #[inline]
+    pub(crate) fn note_constexpr(&self, position: usize, name: &'static str, hash: u64, text: impl FnOnce() -> String) {
+        let Some(last) = self.constexprs.get(position) else { return };
+        // No value is noted as zero, which no trace has left.
+        let hash = hash.max(1);
+        if last.load(Ordering::Relaxed) != hash {
+            last.store(hash, Ordering::Relaxed);
+            let value = (position, name, text());
+            let constexprs = &mut self.compiled.lock().constexprs;
+            constexprs.retain(|(other, ..)| *other != position);
+            constexprs.push(value);
+            constexprs.sort();
+        }
+    }
+
     /// Notes that a kernel was compiled.
     #[cold]
     pub(crate) fn note_compiled(&self, prepared: &Prepared, literals: &[(Value, Site)], site: Site) {
         self.compiles.fetch_add(1, Ordering::Relaxed);
         let (kernel, scalars) = (prepared.kernel(), prepared.scalars());
-        let known = Known { kernel: kernel.clone(), literals: literals.to_vec(), scalars, options: prepared.options() };
+        let (kernel, options) = (kernel.clone(), prepared.options());
         let mut compiled = self.compiled.lock();
-        let nearest = compiled.kernels.iter().rev().min_by_key(|earlier| distance(&earlier.kernel, kernel));
+        let constexprs = compiled.constexprs.clone();
+        let known = Known { kernel, literals: literals.to_vec(), scalars, options, constexprs };
+        let nearest = compiled.kernels.iter().rev().min_by_key(|earlier| earlier.distance(&known));
         let change = nearest.map_or(CodeChange::First, |earlier| change(earlier, &known));
         if compiled.kernels.len() == MAX_KERNELS {
             compiled.kernels.remove(0);
@@ -158,6 +197,14 @@ impl History {
         }
         compiled.kernels.push(known);
         compiled.changes.push((site, change));
+    }
+}
+
+impl Known {
+    /// Returns how much two kernels differ: first by what they were specialised for.
+    fn distance(&self, other: &Known) -> (usize, usize) {
+        let pairs = self.constexprs.iter().zip(&other.constexprs);
+        (pairs.filter(|(a, b)| a != b).count(), distance(&self.kernel, &other.kernel))
     }
 }
 
@@ -178,6 +225,10 @@ fn change(before: &Known, now: &Known) -> CodeChange {
     let (old, new) = (&before.kernel, &now.kernel);
     if old == new {
         return other_option(before.options, now.options);
+    }
+    let mut constexprs = before.constexprs.iter().zip(&now.constexprs);
+    if let Some(((_, _, was), (_, name, is))) = constexprs.find(|(was, is)| was.1 == is.1 && was.2 != is.2) {
+        return CodeChange::ConstexprParameter { name, before: was.clone(), now: is.clone() };
     }
     let differs = ops(old).zip(ops(new)).find(|(old, new)| old.0 != new.0);
     if let Some((ty, was, is, value)) = differs.and_then(|(old, new)| other_literal(before, old, now, new)) {

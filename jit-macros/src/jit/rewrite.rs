@@ -113,15 +113,23 @@ impl<'a> Rewriter<'a> {
         let name = options.label.clone().unwrap_or_else(|| signature.ident.to_string());
         let span = signature.ident.span();
         let private = self.private(span);
-        let checks =
-            signature.inputs.iter().zip(constexpr).filter(|(_, marked)| **marked).filter_map(|(argument, _)| {
+        let checks = signature.inputs.iter().zip(constexpr).filter(|(_, marked)| **marked).enumerate().filter_map(
+            |(position, (argument, _))| {
                 let FnArg::Typed(typed) = argument else { return None };
                 let Pat::Ident(pattern) = &*typed.pat else { return None };
                 let (name, ty) = (&pattern.ident, &typed.ty);
                 let span = syn::spanned::Spanned::span(ty);
                 let private = self.private(span);
-                Some(quote_spanned!(span=> <#ty as #private::Constexpr>::constexpr(&#name);))
-            });
+                let label = name.to_string();
+                Some(quote_spanned! {span=> {
+                    #[allow(unused_imports)]
+                    use #private::executor::{Named as _, Unnamed as _};
+                    let __jit_hash = <#ty as #private::Constexpr>::constexpr(&#name);
+                    let __jit_text = || (&#private::executor::Debugged(&#name)).text();
+                    __jit_function.constexpr(#position, #label, __jit_hash, __jit_text);
+                }})
+            },
+        );
         let end = self.at(body.brace_token.span.close());
         let labelled = self.labelled(&LitStr::new(&name, span), span, end);
         let fast_math = options

@@ -270,11 +270,11 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     let is_template = !notes.constants.is_empty();
     let template = is_template.then(|| Arc::new(kernel.clone()));
     let kernel = if is_template { with_arguments(&kernel, &arguments, notes.constants) } else { kernel };
-    let since_ns = stats::moment();
+    let since = stats::begin_look_up();
     let Found { entry, outcome, scalars } =
         cache::find_or_compile(device, kernel, options, Origin { label, site, literals: notes.literals })?;
     let made_in = entry.facts.load_time.unwrap_or(entry.facts.compile_time);
-    let preparation = Preparation::found(outcome, since_ns, made_in);
+    let preparation = Preparation::found(outcome, since, made_in);
     arguments.extend(scalars.into_iter().map(Argument::Scalar));
     let ready = Ready { entry, width, reduce_block, arguments, label, site, preparation, checks: notes.checks };
     Ok(Prepared { ready, template })

@@ -21,8 +21,8 @@ mod watch;
 
 use events::Traffic;
 pub(crate) use facts::{Facts, ParamFacts};
-pub use preparation::{CacheOutcome, Scheduling, begin_scheduling, begin_trace, end_trace};
-pub(crate) use preparation::{Preparation, moment};
+pub use preparation::{CacheOutcome, Scheduling, begin_scheduling, begin_trace, end_look_ups, end_trace};
+pub(crate) use preparation::{Preparation, begin_look_up};
 pub(crate) use watch::{Member, Watched, WatchedBatch};
 
 /// The number of launches that are remembered; older ones are dropped.
@@ -253,9 +253,9 @@ impl Record {
             outputs: facts.params.iter().filter(|param| param.writes).count(),
             is_hit: self.preparation.outcome.is_hit(),
             outcome: self.preparation.outcome,
-            trace_time: Duration::from_nanos(self.preparation.trace_ns),
-            schedule_time: Duration::from_nanos(self.preparation.schedule_ns),
-            look_up_time: Duration::from_nanos(self.preparation.look_up_ns),
+            trace_time: self.preparation.trace_time,
+            schedule_time: self.preparation.schedule_time,
+            look_up_time: self.preparation.look_up_time,
             compile_time: facts.compile_time,
             load_time: facts.load_time,
             lanes_per_step: facts.lanes_per_step,

@@ -4,9 +4,9 @@
 //! here. Nothing is measured while nobody observes launches.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{is_observed, now_ns};
+use super::is_observed;
 
 /// Where the code of a launch came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,99 +31,122 @@ impl CacheOutcome {
     }
 }
 
-/// Where the code of a launch came from, and what preceded it, in nanoseconds.
+/// Where the code of a launch came from, and what preceded it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Preparation {
     pub(crate) outcome: CacheOutcome,
-    pub(crate) trace_ns: u64,
-    pub(crate) schedule_ns: u64,
-    pub(crate) look_up_ns: u64,
+    pub(crate) trace_time: Duration,
+    pub(crate) schedule_time: Duration,
+    pub(crate) look_up_time: Duration,
 }
 
 impl Preparation {
     /// That of a launch which looks nothing up.
     pub(crate) const fn none(outcome: CacheOutcome) -> Preparation {
-        Preparation { outcome, trace_ns: 0, schedule_ns: 0, look_up_ns: 0 }
+        let (trace_time, schedule_time, look_up_time) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        Preparation { outcome, trace_time, schedule_time, look_up_time }
     }
 
-    /// That of a launch whose code was found in some time, which includes that of compiling or reading it.
-    pub(crate) fn found(outcome: CacheOutcome, since_ns: u64, made_in: Duration) -> Preparation {
-        if since_ns == 0 {
-            return Preparation::none(outcome);
-        }
-        let Measured { trace_ns, schedule_ns, .. } = MEASURED.get();
-        let made_ns = if outcome.is_hit() { 0 } else { made_in.as_nanos() as u64 };
-        let look_up_ns = (now_ns() - since_ns).saturating_sub(made_ns);
-        Preparation { outcome, trace_ns, schedule_ns, look_up_ns }
+    /// That of a launch whose code was found since a moment; the time includes that of compiling or reading it.
+    pub(crate) fn found(outcome: CacheOutcome, since: Option<Instant>, made_in: Duration) -> Preparation {
+        let Some(since) = since else { return Preparation::none(outcome) };
+        let elapsed = since.elapsed();
+        let look_up_time = if outcome.is_hit() { elapsed } else { elapsed.saturating_sub(made_in) };
+        let Evaluation { trace_time, schedule_time, .. } = EVALUATION.get();
+        Preparation { outcome, trace_time, schedule_time, look_up_time }
     }
 }
 
-/// What this thread did for its next launches.
+/// The functions that this thread traces.
 #[derive(Clone, Copy)]
-struct Measured {
-    /// How many functions that are traced are open.
+struct Tracing {
+    /// How many are open.
     depth: u32,
-    began_ns: u64,
-    /// Tracing since the last evaluation.
-    traced_ns: u64,
-    /// Tracing and scheduling of the evaluation in progress.
-    trace_ns: u64,
-    schedule_ns: u64,
+    began: Option<Instant>,
+    /// The time of those since the last evaluation.
+    time: Duration,
+}
+
+/// The evaluation of this thread that is in progress.
+#[derive(Clone, Copy)]
+struct Evaluation {
+    trace_time: Duration,
+    schedule_time: Duration,
+    /// When scheduling ended, until the first launch takes it.
+    scheduled: Option<Instant>,
 }
 
 thread_local! {
-    static MEASURED: Cell<Measured> =
-        const { Cell::new(Measured { depth: 0, began_ns: 0, traced_ns: 0, trace_ns: 0, schedule_ns: 0 }) };
+    static TRACING: Cell<Tracing> = const { Cell::new(Tracing { depth: 0, began: None, time: Duration::ZERO }) };
+    static EVALUATION: Cell<Evaluation> = const {
+        Cell::new(Evaluation { trace_time: Duration::ZERO, schedule_time: Duration::ZERO, scheduled: None })
+    };
 }
 
-/// A moment of [`now_ns`], or zero if nobody observes launches.
+/// The moment at which a look-up begins; none if nobody observes launches. That of the first launch of an evaluation is
+/// the end of scheduling.
 #[inline]
-pub(crate) fn moment() -> u64 {
-    if is_observed() { now_ns().max(1) } else { 0 }
+pub(crate) fn begin_look_up() -> Option<Instant> {
+    if !is_observed() {
+        return None;
+    }
+    let evaluation = EVALUATION.get();
+    if evaluation.scheduled.is_some() {
+        EVALUATION.set(Evaluation { scheduled: None, ..evaluation });
+    }
+    Some(evaluation.scheduled.unwrap_or_else(Instant::now))
+}
+
+/// Notes that something else than a look-up follows: a library call, or the end of the evaluation.
+#[inline]
+pub fn end_look_ups() {
+    EVALUATION.set(Evaluation { scheduled: None, ..EVALUATION.get() });
 }
 
 /// Notes that tracing a function begins; the functions that it calls are a part of it.
 #[inline]
 pub fn begin_trace() {
-    let mut measured = MEASURED.get();
-    if measured.depth == 0 {
-        measured.began_ns = moment();
+    let mut tracing = TRACING.get();
+    if tracing.depth == 0 {
+        tracing.began = is_observed().then(Instant::now);
     }
-    measured.depth += 1;
-    MEASURED.set(measured);
+    tracing.depth += 1;
+    TRACING.set(tracing);
 }
 
 /// Notes that tracing a function ends.
 #[inline]
 pub fn end_trace() {
-    let mut measured = MEASURED.get();
-    measured.depth = measured.depth.saturating_sub(1);
-    if measured.depth == 0 && measured.began_ns > 0 {
-        measured.traced_ns += now_ns() - measured.began_ns;
+    let mut tracing = TRACING.get();
+    tracing.depth = tracing.depth.saturating_sub(1);
+    if let (0, Some(began)) = (tracing.depth, tracing.began) {
+        tracing.time += began.elapsed();
     }
-    MEASURED.set(measured);
+    TRACING.set(tracing);
 }
 
-/// The evaluation that a thread schedules and launches.
+/// An evaluation that is being scheduled.
 #[derive(Debug)]
 pub struct Scheduling {
-    began_ns: u64,
+    began: Option<Instant>,
 }
 
 /// Notes that an evaluation begins: what was traced since the last one is for its kernels.
 #[inline]
 #[must_use]
 pub fn begin_scheduling() -> Scheduling {
-    Scheduling { began_ns: moment() }
+    Scheduling { began: is_observed().then(Instant::now) }
 }
 
 impl Scheduling {
-    /// Notes that the kernels of the evaluation are built.
+    /// Notes that the kernels of the evaluation are built, and that the first look-up begins.
     #[inline]
     pub fn end(self) {
-        let mut measured = MEASURED.get();
-        measured.schedule_ns = if self.began_ns > 0 { now_ns() - self.began_ns } else { 0 };
-        measured.trace_ns = std::mem::take(&mut measured.traced_ns);
-        MEASURED.set(measured);
+        let Some(began) = self.began else { return };
+        let now = Instant::now();
+        let mut tracing = TRACING.get();
+        let trace_time = std::mem::take(&mut tracing.time);
+        TRACING.set(tracing);
+        EVALUATION.set(Evaluation { trace_time, schedule_time: now - began, scheduled: Some(now) });
     }
 }

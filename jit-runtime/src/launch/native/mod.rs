@@ -157,6 +157,7 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
     log::check_environment()?;
     fork::watch();
     launch.check()?;
+    stats::end_look_ups();
     let Launch { device, call, inputs, outputs, site } = launch;
     let context = Context { device, label: call.name().into(), site };
     match (call, &inputs[..], &outputs[..]) {

@@ -76,7 +76,7 @@ fn coupled_states_have_binomial_derivatives() {
 fn power_series(x: &Float64, n: u32) -> Float64 {
     let (mut y, mut i) = (Float64::from(0.0), UInt::from(0));
     while i < n {
-        y += x.powf(&i.cast::<f64>());
+        y += x.powf(i.cast::<f64>());
         i += 1;
     }
     y

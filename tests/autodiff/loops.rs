@@ -191,7 +191,7 @@ fn branches(x: &Float64, n: u32) -> Float64 {
     let mut k = UInt::from(0);
     while k < n {
         if y > 1.0 {
-            y = (&y * x).sqrt() + (&y).exp() * 0.01;
+            y = (&y * x).sqrt() + y.exp() * 0.01;
         } else {
             match &k % 3 {
                 0 => y += 0.3 * x,
@@ -345,7 +345,7 @@ fn maxima_of_arrays_in_loops() {
 fn insertion(x: &Float64) -> Float64 {
     let mut memory = Local::<f64>::new(12);
     for k in 0..12_u32 {
-        memory.write(&UInt::from(k), &((x * f64::from(k)).sin()));
+        memory.write(&UInt::from(k), (x * f64::from(k)).sin());
     }
     let mut k = UInt::from(0);
     while k < 30 {
@@ -369,7 +369,7 @@ fn local_memory_in_loops() {
 fn straight(x: &Float64) -> Float64 {
     let mut memory = Local::<f64>::new(4);
     memory.write(&UInt::from(0), x);
-    memory.write(&UInt::from(1), &x.sin());
+    memory.write(&UInt::from(1), x.sin());
     let index = (x * 10.0 + 0.5).cast::<u32>() % 4;
     memory.write(&index, &(x * x));
     if x > 1.0 {

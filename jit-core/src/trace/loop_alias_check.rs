@@ -16,39 +16,37 @@ use crate::graph::op::Op;
 use crate::graph::payload::{LoopPayload, Payload, RegionId, State, Write};
 use crate::misuse::Misuse;
 
-/// Returns the scatters and loops that write to a state in memory in the body, the last first.
-pub(crate) fn writers(state: &State) -> Vec<Var> {
-    let mut writers = Vec::new();
+/// Returns the versions of a state in memory that the body makes, each with the scatter or loop that does; the last
+/// first.
+fn versions(state: &State) -> Vec<[Var; 2]> {
+    let mut versions = Vec::new();
     let mut array = state.next.clone().filter(|_| state.is_memory);
     while let Some(after) = array.take().filter(|array| !array.is_same(&state.param)) {
         let Some((before, writer)) = scatter::before(&after) else { break };
-        writers.push(writer);
+        versions.push([after, writer]);
         array = Some(before);
     }
-    writers
+    versions
+}
+
+/// Returns the scatters and loops that write to a state in memory in the body, the last first.
+pub(crate) fn writers(state: &State) -> Vec<Var> {
+    versions(state).into_iter().map(|[_, writer]| writer).collect()
 }
 
 /// Returns the writes to a state in memory in the body of a loop, the last first.
 pub(crate) fn writes(payload: &LoopPayload, position: usize) -> Vec<Write> {
     let omitted = payload.omitted.iter().filter(|(of, _)| *of == position);
-    let mut writes: Vec<Write> = omitted.map(|(_, write)| write.clone()).collect();
-    let state = &payload.states[position];
-    let mut array = state.next.clone().filter(|_| state.is_memory);
-    while let Some(after) = array.take().filter(|array| !array.is_same(&state.param)) {
-        let after = scatter::original(&after);
-        let Some((before, writer)) = scatter::before(&after) else { break };
-        match writer.payload() {
-            Some(Payload::Scatter(scatter)) => writes.push(Write::Scatter {
-                how: scatter.how,
-                index: scatter.index.clone(),
-                value: scatter.value.clone(),
-                mask: scatter.mask.clone(),
-            }),
-            _ => writes.push(Write::Loop { control: writer, position: after.position() }),
-        }
-        array = Some(before);
-    }
-    writes
+    let write = |[after, writer]: [Var; 2]| match writer.payload() {
+        Some(Payload::Scatter(scatter)) => Write::Scatter {
+            how: scatter.how,
+            index: scatter.index.clone(),
+            value: scatter.value.clone(),
+            mask: scatter.mask.clone(),
+        },
+        _ => Write::Loop { position: scatter::original(&after).position(), control: writer },
+    };
+    omitted.map(|(_, write)| write.clone()).chain(versions(&payload.states[position]).into_iter().map(write)).collect()
 }
 
 /// Rejects a value that is an array in memory, written by lanes of an open region.

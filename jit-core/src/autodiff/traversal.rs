@@ -62,8 +62,8 @@ impl Seed {
     }
 }
 
-/// Returns a gradient on the lanes that reach the current code, and zero on others: a traversal in a branch is theirs. A
-/// value of width 1 counts if any lane does.
+/// Returns a gradient on the lanes that reach the current code, and zero on others: a traversal in a branch is theirs.
+/// A value of width 1 counts if any lane does.
 #[track_caller]
 fn on_lanes(var: &Var, gradient: Var) -> Var {
     let Some(mut mask) = region::current_mask() else { return gradient };

@@ -1,7 +1,7 @@
-//! Optimisers: gradient descent and its relatives, over any value that is [`Traverse`].
+//! Optimisers: gradient descent and its relatives, over any value that is [`Traverse`](crate::Traverse).
 //!
 //! An optimiser holds its state in the form of the parameters, and its settings as arrays, most of width 1. So it is
-//! itself [`Traverse`]: a frozen step takes and changes it like the parameters, and another rate needs no other
+//! itself `Traverse`: a frozen step takes and changes it like the parameters, and another rate needs no other
 //! recording. A step is lazy, and fuses with what computes the gradients. Parameters that are no floats stay as they
 //! are.
 //!

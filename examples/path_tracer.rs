@@ -8,6 +8,7 @@
 #[path = "path_tracer/integrator.rs"]
 mod integrator;
 #[path = "path_tracer/materials.rs"]
+#[allow(dead_code, reason = "the painted floor belongs to inverse rendering")]
 mod materials;
 #[path = "path_tracer/scene.rs"]
 mod scene;

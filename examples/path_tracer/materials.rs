@@ -68,6 +68,33 @@ impl Material for Matte {
     }
 }
 
+/// Scatters light as [`Matte`] does. The colours are those of a square of texels, painted on the floor.
+#[derive(Traverse)]
+pub(crate) struct Painted {
+    /// The colours, row by row.
+    pub(crate) texels: Vec3,
+    /// The number of texels along a side.
+    pub(crate) side: u32,
+}
+
+/// The floor reaches this far from the middle.
+const FLOOR: f32 = 6.0;
+
+#[jit]
+impl Material for Painted {
+    fn bounce(&self, meeting: &Meeting) -> Bounce {
+        let normal = facing(meeting);
+        let place = |x: &Float| {
+            let texel = (x + FLOOR) * (self.side as f32 / (2.0 * FLOOR));
+            texel.floor().clamp(0.0, (self.side - 1) as f32).cast::<u32>()
+        };
+        let texel = place(&meeting.point.z) * self.side + place(&meeting.point.x);
+        let weight = self.texels.gather(&texel);
+        let direction = (normal * 1.0001 + on_sphere(&meeting.random)).normalize();
+        Bounce { direction, weight, is_diffuse: Mask::from(true), glow: Vec3::zeros(1) }
+    }
+}
+
 /// Reflects, with more blur for higher roughness.
 #[derive(Traverse)]
 pub(crate) struct Metal {

@@ -13,6 +13,8 @@ pub(crate) struct Scene {
     pub(crate) materials: Instances<dyn Material>,
     /// The lamp that is sampled from diffuse surfaces: a rectangle and its light.
     pub(crate) lamp: (Rectangle, [f32; 3]),
+    /// Where the corner of the lamp is.
+    pub(crate) lamp_corner: Vec3,
     /// The light of the sky at the horizon and above.
     pub(crate) sky: [[f32; 3]; 2],
 }
@@ -23,13 +25,19 @@ fn lamp() -> Rectangle {
 
 impl Scene {
     pub(crate) fn studio() -> Self {
+        let floor = Matte { colors: [[0.62, 0.6, 0.58], [0.17, 0.18, 0.2]] };
+        Scene::with(Box::new(floor), lamp().corner.into())
+    }
+
+    /// Returns the scene with another floor, and another place for the corner of the lamp.
+    pub(crate) fn with(floor_material: Box<dyn Material>, lamp_corner: Vec3) -> Self {
         let light = [17.0, 15.0, 12.0];
         let sphere = |x: f32, radius: f32, z: f32| Box::new(Sphere { centre: [x, radius, z], radius });
         let floor = Rectangle { corner: [-6.0, 0.0, -6.0], edges: [[0.0, 0.0, 12.0], [12.0, 0.0, 0.0]] };
         let block = Cuboid { centre: [-0.25, 0.55, -1.9], half: [0.55, 0.55, 0.55], turn: 0.6 };
         let ring = Torus { centre: [1.75, 0.98, -0.75], axis: [-0.42, 0.26, 0.87], radius: 0.72, thickness: 0.25 };
         let things: [(Box<dyn Shape>, Box<dyn Material>); 8] = [
-            (Box::new(floor), Box::new(Matte { colors: [[0.62, 0.6, 0.58], [0.17, 0.18, 0.2]] })),
+            (Box::new(floor), floor_material),
             (Box::new(lamp()), Box::new(Lamp { light })),
             (sphere(-1.55, 1.0, -0.35), Box::new(Metal { color: [0.91, 0.92, 0.92], roughness: 0.02 })),
             (sphere(0.35, 0.62, 0.75), Box::new(Glass { color: [0.98, 0.99, 0.98], index: 1.5 })),
@@ -39,7 +47,8 @@ impl Scene {
             (sphere(1.35, 0.26, 1.35), Box::new(Matte::plain([0.1, 0.42, 0.14]))),
         ];
         let (shapes, materials) = things.into_iter().unzip();
-        Scene { shapes, materials, lamp: (lamp(), light), sky: [[0.62, 0.63, 0.66], [0.16, 0.25, 0.44]] }
+        let sky = [[0.62, 0.63, 0.66], [0.16, 0.25, 0.44]];
+        Scene { shapes, materials, lamp: (lamp(), light), lamp_corner, sky }
     }
 }
 
@@ -87,7 +96,7 @@ impl Scene {
     pub(crate) fn lamplight(&self, point: &Vec3, normal: &Vec3, rng: &mut Pcg32) -> Vec3 {
         let (lamp, light) = &self.lamp;
         let [a, b] = lamp.edges.map(Vec3::from);
-        let target = Vec3::from(lamp.corner) + a * rng.next_f32() + b * rng.next_f32();
+        let target = &self.lamp_corner + a * rng.next_f32() + b * rng.next_f32();
         let way = target - point;
         let squared = way.squared_norm();
         let distance = squared.sqrt();

@@ -22,12 +22,15 @@
 //! | `rows/tiers.rs` | row `T03`: the gain by better code for kernels that run much |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
 //! | `rows/processes.rs` | rows `P…`: from the start of a process to its result, cold and warm |
+//! | `rows/derivatives.rs` | rows `A…`: derivatives in reverse mode |
 //! | `rows/general/` | rows `G…`: programs of many kinds, beside the same in plain Rust, on one thread and on all |
 //! | `rows/report.rs` | runs this program and those of other systems by turns, and writes a page |
 #![allow(clippy::print_stdout, reason = "this program prints its rows")]
 
 #[path = "rows/calls.rs"]
 mod calls;
+#[path = "rows/derivatives.rs"]
+mod derivatives;
 #[path = "rows/general/mod.rs"]
 mod general;
 #[path = "rows/inputs.rs"]
@@ -98,6 +101,11 @@ const ROWS: &[Row] = &[
         run: latency::replay_chain },
     Row { name: "L04c", what: "`x + 1` of width 16", run: latency::smallest },
     Row { name: "L05", what: "`y + 1` of several widths, each on the result before", run: latency::dependent },
+    Row { name: "A01.unroll", what: "gradient of a thousand products, 2^20", run: derivatives::unrolled },
+    Row { name: "A01.loop", what: "the same by a recorded loop", run: derivatives::recorded },
+    Row { name: "A01.evaluated", what: "the same, each product evaluated", run: derivatives::evaluated },
+    Row { name: "A02", what: "training a network of 64-64-64-1 on 2^14 rows, frozen", run: derivatives::trained },
+    Row { name: "A02.unfrozen", what: "the same, not frozen", run: derivatives::trained_unfrozen },
     Row { name: "P01.50", what: "process start to printed result, 50 operations", run: processes::start_50 },
     Row { name: "P01.500", what: "the same, 500 operations", run: processes::start_500 },
     Row { name: "P01.5000", what: "the same, 5000 operations", run: processes::start_5000 },

@@ -184,7 +184,8 @@ fn white_things_vanish_before_a_white_sky() {
         [Box::new(Matte::plain([1.0; 3])), Box::new(Glass { color: [1.0; 3], index: 1.5 })];
     let nowhere = Rectangle { corner: [0.0, -90.0, 0.0], edges: [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]] };
     let (shapes, materials) = (Instances::from_iter(spheres), Instances::from_iter(white));
-    let scene = Scene { shapes, materials, lamp: (nowhere, [0.0; 3]), sky: [[1.0; 3]; 2] };
+    let (lamp, lamp_corner) = ((nowhere, [0.0; 3]), Vec3::zeros(1));
+    let scene = Scene { shapes, materials, lamp, lamp_corner, sky: [[1.0; 3]; 2] };
     let mut rng = Pcg32::new(24 * 24, 3);
     let ray = camera_rays(24, 24, &mut rng);
     let (light, _) = radiance(&scene, ray, &mut rng);

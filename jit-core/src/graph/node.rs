@@ -363,10 +363,8 @@ impl Var {
         // SAFETY: the node came from the pool, so it is dead and ours.
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
-        let mut var = Var(node);
-        if flags & flag::GRAD != 0 && gradients::is_scoped() {
-            scopes::complete(&mut var, &draft);
-        }
+        let var = Var(node);
+        let var = if flags & flag::GRAD != 0 { scopes::completed(var, &draft) } else { var };
         if table::is_recording() {
             watch::recorded(&var);
         }

@@ -154,10 +154,19 @@ fn insert(values: &mut FxHashSet<Weak>, var: &Var) {
     values.insert(var.downgrade());
 }
 
-/// Completes a new node that carries gradients: operands that are not chosen become values without gradients.
+/// Completes a new node that carries gradients. It is taken and given back, since one that lies in memory would cost all
+/// programs.
 #[cold]
 #[inline(never)]
-pub(super) fn complete(var: &mut Var, draft: &Draft<'_>) {
+pub(super) fn completed(mut var: Var, draft: &Draft<'_>) -> Var {
+    if gradients::is_scoped() {
+        complete(&mut var, draft);
+    }
+    var
+}
+
+/// Operands that are not chosen become values without gradients.
+fn complete(var: &mut Var, draft: &Draft<'_>) {
     if gradients::is_chosen() {
         let mut flags = draft.flags;
         for (slot, operand) in draft.operands.iter().enumerate() {

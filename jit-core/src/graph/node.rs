@@ -364,7 +364,7 @@ impl Var {
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
         let var = Var(node);
-        let var = if flags & flag::GRAD != 0 { scopes::completed(var, &draft) } else { var };
+        let var = if flags & flag::GRAD != 0 { scopes::completed(var) } else { var };
         if table::is_recording() {
             watch::recorded(&var);
         }

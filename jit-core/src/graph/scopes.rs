@@ -154,29 +154,30 @@ fn insert(values: &mut FxHashSet<Weak>, var: &Var) {
     values.insert(var.downgrade());
 }
 
-/// Completes a new node that carries gradients. It is taken and given back, since one that lies in memory would cost all
-/// programs.
+/// Completes a new node that carries gradients. The node is taken and given back, and its draft is not read, since what
+/// lies in memory would cost all programs.
 #[cold]
 #[inline(never)]
-pub(super) fn completed(mut var: Var, draft: &Draft<'_>) -> Var {
+pub(super) fn completed(mut var: Var) -> Var {
     if gradients::is_scoped() {
-        complete(&mut var, draft);
+        complete(&mut var);
     }
     var
 }
 
 /// Operands that are not chosen become values without gradients.
-fn complete(var: &mut Var, draft: &Draft<'_>) {
+fn complete(var: &mut Var) {
     if gradients::is_chosen() {
-        let mut flags = draft.flags;
-        for (slot, operand) in draft.operands.iter().enumerate() {
-            match operand {
-                Some(operand) if !passes(operand) => var.replace_new_operand(slot, constant(operand)),
-                Some(operand) => flags |= operand.flags(),
+        // Parameters and parts of control flow carry what they were made with.
+        let mut carries = var.op() == Op::Param || var.op().slots() == 0;
+        for slot in 0..var.op().slots() {
+            match var.operand(slot) {
+                Some(operand) if !passes(&operand) => var.replace_new_operand(slot, constant(&operand)),
+                Some(operand) => carries |= operand.flags() & flag::GRAD != 0,
                 None => {}
             }
         }
-        if flags & flag::GRAD == 0 {
+        if !carries {
             return var.remove_flag(flag::GRAD);
         }
     }

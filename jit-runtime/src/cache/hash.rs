@@ -11,8 +11,8 @@ use crate::config::Device;
 use crate::ir::Kernel;
 
 /// The variable under which every hash in the caches is zero, which shows that a full comparison stands behind each:
-/// `1`, or `all`, where value numbering is concerned, too. It is for tests alone: builds without debug assertions do not
-/// read it, as hashing is on the path of each recorded operation.
+/// `1`, or `all`, where value numbering is concerned, too. It is for tests alone: builds without debug assertions do
+/// not read it, as hashing is on the path of each recorded operation.
 const ZERO: &str = "JIT_TEST_ZERO_HASHES";
 
 const NONE: u8 = 1;

@@ -407,6 +407,31 @@ fn states_that_lanes_share() {
 }
 
 #[jit]
+fn shared_inside(x: &Float64, n: u32, inner: u32) -> Float64 {
+    let level = x.sum() * 0.05;
+    let mut y = x.clone();
+    let mut i = UInt::from(0);
+    while i < n {
+        // The same in all lanes, though each lane's own gradient comes back to it.
+        let (mut shared, mut j) = (level.clone(), UInt::from(0));
+        while j < inner {
+            shared = (&shared * 1.2 + i.cast::<f64>() * 0.01).sin();
+            j += 1;
+        }
+        y = &y * &shared + 0.1;
+        i += 1;
+    }
+    y
+}
+
+#[test]
+fn inner_loops_that_lanes_share() {
+    check(|x| shared_inside(x, 3, 4));
+    check(|x| shared_inside(x, 3, 70));
+    check(|x| shared_inside(x, 70, 3));
+}
+
+#[jit]
 fn draws(x: &Float64, n: u32) -> Float64 {
     let mut state = UInt64::arange(x.width()) * 77 + 1;
     let mut y = x.clone();

@@ -69,6 +69,10 @@ pub(super) fn enable() {
     tape::set_simplification(|| {
         if IS_ON.load(Ordering::Relaxed) {
             simplify();
+        } else {
+            // So that the list does not grow.
+            drop(tape::take_kept());
+            tape::give_back_kept(std::iter::empty());
         }
     });
 }
@@ -248,7 +252,7 @@ fn evaluate(parts: Vec<Part>) -> Result<(), Error> {
     if all.is_empty() {
         return Ok(());
     }
-    schedule::evaluate(&all, "the graph that gradients flow through is simplified", Site::here())?;
+    schedule::evaluate(&all, "fewer values are then kept for gradients", Site::here())?;
     drop(all);
     for (part, weights) in parts.into_iter().zip(weights) {
         tape::replace_kept(&part.head, part.sources, weights, Arc::new(ProductRule));

@@ -184,7 +184,9 @@ pub(super) fn keep_operands(var: &Var, operands: &[Option<Var>; 3]) {
     let draft = Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: slots, position, word: 0, site };
     let node = Var::new(draft);
     with_record(var, |record| record.tape = Some(Tape::Evaluated(node)));
-    let _ = KEPT.try_with(|kept| kept.nodes.borrow_mut().push(var.downgrade()));
+    if SIMPLIFY.get().is_some() {
+        let _ = KEPT.try_with(|kept| kept.nodes.borrow_mut().push(var.downgrade()));
+    }
 }
 
 /// The nodes that have kept operands in evaluations of a thread.

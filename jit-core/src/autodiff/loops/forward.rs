@@ -31,7 +31,7 @@ struct Moved<'a> {
 /// Lets tangents flow through a loop.
 #[track_caller]
 pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Result<(), Error> {
-    let of = Loop::new(control);
+    let of = Loop::new(control, None);
     let all: Vec<bool> = of.states().iter().map(|state| state.carries).collect();
     let outside: Vec<Var> = flows(of.payload, &all)?.outside.into_iter().map(|outside| outside.var).collect();
     let inits = of.states().iter().map(|state| &state.init);

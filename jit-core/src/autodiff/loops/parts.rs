@@ -51,13 +51,17 @@ pub(super) fn stand_in(like: &Var, region: RegionId) -> Var {
 pub(super) struct Loop<'a> {
     pub(super) control: &'a Var,
     pub(super) payload: &'a LoopPayload,
+    /// The number of lanes that have gradients of their own.
     pub(super) width: Size,
     pub(super) site: Site,
 }
 
 impl<'a> Loop<'a> {
-    pub(super) fn new(control: &'a Var) -> Loop<'a> {
-        Loop { control, payload: payload(control), width: control.width(), site: control.site() }
+    /// Describes a loop, in the body of one of some width, if in any: lanes of that may share all that this one computes,
+    /// and yet have gradients of their own.
+    pub(super) fn new(control: &'a Var, around: Option<Size>) -> Loop<'a> {
+        let width = around.filter(|_| control.width() == 1).unwrap_or_else(|| control.width());
+        Loop { control, payload: payload(control), width, site: control.site() }
     }
 
     pub(super) fn states(&self) -> &'a [State] {

@@ -23,7 +23,7 @@ pub(in crate::autodiff) fn backward(
     control: &Var,
     results: &[Option<Var>],
 ) -> Result<(), Error> {
-    let of = Loop::new(control);
+    let of = Loop::new(control, gradients.body.as_ref().map(|body| body.width));
     let count = of.states().len();
     let written: Vec<Option<Written>> = (0..count).map(|position| gradients.take_written(control, position)).collect();
     let result = |position: usize| results.get(position).cloned().flatten();

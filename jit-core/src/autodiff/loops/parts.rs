@@ -57,8 +57,8 @@ pub(super) struct Loop<'a> {
 }
 
 impl<'a> Loop<'a> {
-    /// Describes a loop, in the body of one of some width, if in any: lanes of that may share all that this one computes,
-    /// and yet have gradients of their own.
+    /// Describes a loop, in the body of one of some width, if in any: lanes of that may share all that this one
+    /// computes, and yet have gradients of their own.
     pub(super) fn new(control: &'a Var, around: Option<Size>) -> Loop<'a> {
         let width = around.filter(|_| control.width() == 1).unwrap_or_else(|| control.width());
         Loop { control, payload: payload(control), width, site: control.site() }

@@ -25,9 +25,9 @@ use super::weight::{self, scaled};
 use crate::capture::{host_call, launches};
 use crate::graph::Var;
 use crate::graph::gradients::Scope;
-use crate::graph::node::Weak;
 use crate::graph::op::Op;
 use crate::graph::tape::{self, Call, Flow, Rule, Tape};
+use crate::graph::weak::Weak;
 use crate::schedule;
 use crate::trace::{record, region};
 

@@ -7,7 +7,8 @@ use jit_runtime::recording::SizeId;
 use rustc_hash::FxHashMap;
 
 use super::launches::{self, with};
-use crate::graph::node::{Node, Var, Weak, flag};
+use crate::graph::node::{Node, Var, flag};
+use crate::graph::weak::Weak;
 use crate::size::{Size, table};
 
 /// The nodes of a recording.

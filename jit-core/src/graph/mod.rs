@@ -3,6 +3,7 @@
 //! | part | contents |
 //! |---|---|
 //! | `node`, `op` | nodes of one cache line each, counted handles; the operations of nodes |
+//! | `weak` | references that do not keep nodes alive |
 //! | `payload` | the parts of a node outside its cache line: loops, branches, scatters, library calls |
 //! | `inputs` | the inputs of a node, with their roles |
 //! | `pool` | their memory |
@@ -25,6 +26,7 @@ pub(crate) mod pool;
 pub(crate) mod scopes;
 pub(crate) mod tape;
 pub(crate) mod watch;
+pub(crate) mod weak;
 
 pub use node::Var;
 pub(crate) use numbering::recorded_nodes;

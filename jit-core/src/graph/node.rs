@@ -677,27 +677,9 @@ impl Var {
         dropped.extend(operands.into_iter().flatten());
     }
 
-    /// Returns a reference that does not keep the node alive.
-    pub(crate) fn downgrade(&self) -> Weak {
-        Weak { node: self.0, generation: self.node().life.load(Ordering::Relaxed) >> flag::BITS }
-    }
-}
-
-/// A weak reference to a node. Two references to the same node are equal, others never are.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Weak {
-    node: NonNull<Node>,
-    generation: u32,
-}
-
-// SAFETY: addresses of nodes stay valid for ever, and nodes may be shared.
-unsafe impl Send for Weak {}
-
-impl Weak {
-    /// Returns the node, if it still lives.
-    pub(crate) fn upgrade(&self) -> Option<Var> {
-        let var = Node::revive(self.node)?;
-        (var.node().life.load(Ordering::Relaxed) >> flag::BITS == self.generation).then_some(var)
+    /// Returns how many nodes were at this address before.
+    pub(super) fn generation(&self) -> u32 {
+        self.node().life.load(Ordering::Relaxed) >> flag::BITS
     }
 }
 

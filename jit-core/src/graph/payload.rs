@@ -4,7 +4,7 @@
 //! Such a node's word is the address of its payload, which is not changed while the node lives and holds one count of
 //! each node in it. The results of the node are separate nodes that hold it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jit_runtime::Site;
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type};
@@ -13,8 +13,9 @@ use jit_runtime::report::Assertion;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::node::{Draft, Var, Weak, flag};
+use super::node::{Draft, Var, flag};
 use super::op::Op;
+use super::weak::Weak;
 use super::{numbering, scopes};
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -163,6 +164,36 @@ pub(crate) struct LoopPayload {
     pub(crate) bound: Option<Bound>,
     /// For a copy without effects, the writes that it leaves out, the last first: each with the position of the state.
     pub(crate) omitted: Vec<(usize, Write)>,
+    /// The values from outside to which gradients flow from any state, set when they are wanted first.
+    pub(crate) outside: OnceLock<Vec<Outside<Weak>>>,
+}
+
+impl LoopPayload {
+    /// Describes a loop that is no copy, without a bound.
+    pub(crate) fn new(id: RegionId, condition: Var, states: Vec<State>, is_uniform: bool) -> LoopPayload {
+        LoopPayload {
+            id,
+            origin: id,
+            condition,
+            states,
+            is_uniform,
+            results: Results::default(),
+            is_in_condition: false,
+            bound: None,
+            omitted: Vec::new(),
+            outside: OnceLock::new(),
+        }
+    }
+}
+
+/// A value from outside of a loop to which gradients flow from its body.
+#[derive(Clone)]
+pub(crate) struct Outside<V = Var> {
+    pub(crate) var: V,
+    /// Whether the body gathers from it: it is an array in memory, which all lanes share.
+    pub(crate) is_gathered: bool,
+    /// Whether lanes of the body use their own elements.
+    pub(crate) is_read: bool,
 }
 
 /// A write to an array in memory, in the body of a loop.

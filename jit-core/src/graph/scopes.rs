@@ -11,10 +11,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::gradients::{self, Scope};
-use super::node::{Draft, Var, Weak, flag};
+use super::node::{Draft, Var, flag};
 use super::op::Op;
 use super::payload::Payload;
 use super::tape;
+use super::weak::Weak;
 use crate::thread_state::thread_state;
 
 /// The values that gradients flow through.

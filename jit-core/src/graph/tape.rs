@@ -15,9 +15,10 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use super::node::{Draft, Node, Var, Weak, flag};
+use super::node::{Draft, Node, Var, flag};
 use super::op::Op;
 use super::payload::RegionId;
+use super::weak::Weak;
 use super::{gradients, scopes};
 use crate::fork;
 use crate::thread_state::{Clear, thread_state};

@@ -18,7 +18,7 @@ use super::report::Report;
 use super::{activity, local, loop_alias_check, record, scatter};
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::op::Op;
-use crate::graph::payload::{Bound, LoopPayload, Payload, RegionId, Results, State, control_node, result};
+use crate::graph::payload::{Bound, LoopPayload, Payload, RegionId, State, control_node, result};
 use crate::graph::{gradients, numbering};
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
@@ -159,11 +159,9 @@ impl LoopRecorder {
             region::note_effect();
         }
         activity::mark(self.mark.id, &mut states);
-        let (is_uniform, is_in_condition) = (lanes.is_uniform, region::is_at_condition());
-        let (id, results, bound) = (self.mark.id, Results::default(), self.bound);
-        let omitted = Vec::new();
-        let payload =
-            LoopPayload { id, origin: id, condition, states, is_uniform, results, is_in_condition, bound, omitted };
+        let (bound, is_in_condition) = (self.bound, region::is_at_condition());
+        let payload = LoopPayload::new(self.mark.id, condition, states, lanes.is_uniform);
+        let payload = LoopPayload { bound, is_in_condition, ..payload };
         let node = control_node(Op::Loop, lanes.width, Payload::Loop(payload), region::innermost_loop(), self.site);
         numbering::count_work(Op::Loop.weight());
         region::note_write(&node);

@@ -25,7 +25,7 @@ use crate::graph::inputs::Role;
 use crate::graph::node::{Draft, Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::{
-    BranchPayload, LoopPayload, Payload, RegionId, Results, State, SwitchPayload, control_node, result,
+    BranchPayload, LoopPayload, Payload, RegionId, State, SwitchPayload, control_node, result,
 };
 use crate::size::extent::Extent;
 
@@ -492,10 +492,8 @@ impl Merged {
         activity::mark(id, &mut states);
         let site = step.nodes[0].site();
         let lanes = loops::Lanes::of(&condition, &states, site);
-        let (is_uniform, results, bound) = (lanes.is_uniform, Results::default(), payload.bound);
-        let (is_in_condition, omitted) = (false, Vec::new());
-        let payload =
-            LoopPayload { id, origin: id, condition, states, is_uniform, results, is_in_condition, bound, omitted };
+        let bound = payload.bound;
+        let payload = LoopPayload { bound, ..LoopPayload::new(id, condition, states, lanes.is_uniform) };
         let region = self.region_of(step.nodes[0].region(), loops);
         Some(control_node(Op::Loop, lanes.width, Payload::Loop(payload), region, site))
     }

@@ -16,9 +16,10 @@ use jit_runtime::Site;
 
 use super::report::Report;
 use super::{record, scatter};
-use crate::graph::node::{Node, Var, Weak};
+use crate::graph::node::{Node, Var};
 use crate::graph::numbering::{self, Since};
 use crate::graph::payload::RegionId;
+use crate::graph::weak::Weak;
 use crate::misuse::Misuse;
 use crate::thread_state::{Clear, thread_state};
 

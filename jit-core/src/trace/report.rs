@@ -18,9 +18,10 @@ use smallvec::{SmallVec, smallvec};
 
 use super::scatter::{self, Request};
 use super::{loops, record, region};
-use crate::graph::node::{Draft, Var, Weak};
+use crate::graph::node::{Draft, Var};
 use crate::graph::op::Op;
 use crate::graph::payload::{How, Part, RegionId, State};
+use crate::graph::weak::Weak;
 use crate::misuse::panic_with;
 use crate::size::Size;
 use crate::size::extent::Extent;

@@ -17,7 +17,7 @@ use crate::graph::inputs::Role;
 use crate::graph::node::{Draft, Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::{
-    BranchPayload, LoopPayload, Payload, RegionId, Results, State, SwitchPayload, Write, control_node, result,
+    BranchPayload, LoopPayload, Payload, RegionId, State, SwitchPayload, Write, control_node, result,
 };
 use crate::graph::tape::{self, Call, Tape};
 use crate::size::extent::Extent;
@@ -216,17 +216,9 @@ impl Substitution {
             copy.carries = if state.is_memory { state.carries } else { copy.carries };
         }
         let lanes = loops::Lanes::of(&condition, &states, site);
-        let payload = LoopPayload {
-            id: mark.id,
-            origin: payload.origin,
-            condition,
-            states,
-            is_uniform: lanes.is_uniform,
-            results: Results::default(),
-            is_in_condition: false,
-            bound: payload.bound,
-            omitted,
-        };
+        let (origin, bound) = (payload.origin, payload.bound);
+        let payload = LoopPayload::new(mark.id, condition, states, lanes.is_uniform);
+        let payload = LoopPayload { origin, bound, omitted, ..payload };
         Ok(control_node(Op::Loop, lanes.width, Payload::Loop(payload), around, site))
     }
 

@@ -12,7 +12,8 @@ use jit_runtime::memory::Buffer;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use super::record;
-use crate::graph::node::{Var, Weak};
+use crate::graph::node::Var;
+use crate::graph::weak::Weak;
 use crate::size::table;
 use crate::thread_state::thread_state;
 

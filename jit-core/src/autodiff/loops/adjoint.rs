@@ -107,7 +107,8 @@ impl Adjoint<'_> {
     /// Returns the states that the derivative of an iteration reads.
     #[track_caller]
     pub(super) fn used(&self) -> Result<Vec<bool>, Error> {
-        let key = (self.of.payload.origin, self.flows.relevant.clone());
+        let carries = self.of.states().iter().map(|state| state.carries).collect();
+        let key = (self.of.payload.origin, carries, self.flows.relevant.clone(), self.flows.walk.clone());
         if let Some(used) = self.known.used.borrow().get(&key) {
             return Ok(used.clone());
         }

@@ -3,48 +3,67 @@
 use std::ptr::NonNull;
 
 use jit_runtime::Error;
+use jit_runtime::ir::Type;
 use rustc_hash::FxHashSet;
 
 use super::super::vertex::{Source, Value, Vertex, carries, order_from};
-use super::{inputs_by_kind, writes};
+use super::writes;
 use crate::graph::Var;
 use crate::graph::node::Node;
 use crate::graph::op::Op;
-use crate::graph::payload::{LoopPayload, State, Write};
-
-/// A value from outside of a loop to which gradients flow from its body.
-#[derive(Clone)]
-pub(super) struct Outside {
-    pub(super) var: Var,
-    /// Whether the body gathers from it: it is an array in memory, which all lanes share.
-    pub(super) is_gathered: bool,
-    /// Whether lanes of the body use their own elements.
-    pub(super) is_read: bool,
-}
+use crate::graph::payload::{LoopPayload, Outside, State, Write};
+use crate::graph::weak::Weak;
 
 /// The way of gradients through an iteration.
 pub(super) struct Flows {
     /// The states whose gradients may differ from zero.
     pub(super) relevant: Vec<bool>,
     pub(super) outside: Vec<Outside>,
+    /// What the derivative of a body flows through, in order: copies of a loop with the same walk have derivatives
+    /// that read the same states.
+    pub(super) walk: Walk,
+}
+
+/// The operations, types and positions of vertices.
+pub(super) type Walk = Vec<(Op, Type, usize)>;
+
+/// Returns the values from outside to which gradients flow from any state of a loop.
+pub(super) fn outside(payload: &LoopPayload) -> Result<Vec<Outside>, Error> {
+    if let Some(known) = payload.outside.get() {
+        // The body keeps them alive.
+        let of = |known: &Outside<Weak>| {
+            let Outside { ref var, is_gathered, is_read } = *known;
+            var.upgrade().map(|var| Outside { var, is_gathered, is_read })
+        };
+        return Ok(known.iter().filter_map(of).collect());
+    }
+    let all: Vec<bool> = payload.states.iter().map(|state| state.carries).collect();
+    let outside = flows(payload, &all)?.outside;
+    let weak = |&Outside { ref var, is_gathered, is_read }: &Outside| {
+        let var = var.downgrade();
+        Outside { var, is_gathered, is_read }
+    };
+    payload.outside.get_or_init(|| outside.iter().map(weak).collect());
+    Ok(outside)
 }
 
 /// Follows the gradients of some states.
 pub(super) fn flows(payload: &LoopPayload, seeded: &[bool]) -> Result<Flows, Error> {
-    let mut flows = Flows { relevant: vec![false; payload.states.len()], outside: Vec::new() };
+    let (relevant, walk) = (vec![false; payload.states.len()], Walk::new());
+    let mut flows = Flows { relevant, outside: Vec::new(), walk };
     let mut pending: Vec<usize> = (0..seeded.len()).filter(|&position| seeded[position]).collect();
     while let Some(position) = pending.pop() {
         if std::mem::replace(&mut flows.relevant[position], true) {
             continue;
         }
-        let reached = reached(payload, &payload.states[position], &mut flows.outside)?;
+        let reached = reached(payload, &payload.states[position], &mut flows)?;
         pending.extend(reached.into_iter().filter(|&reached| payload.states[reached].carries));
     }
     Ok(flows)
 }
 
 /// Returns the states before an iteration to which gradients flow from one after it; adds the outer values.
-fn reached(payload: &LoopPayload, state: &State, outside: &mut Vec<Outside>) -> Result<Vec<usize>, Error> {
+fn reached(payload: &LoopPayload, state: &State, flows: &mut Flows) -> Result<Vec<usize>, Error> {
     let values: Vec<Var> = match &state.next {
         _ if state.is_memory => Vec::new(),
         Some(next) => vec![next.clone()],
@@ -68,16 +87,21 @@ fn reached(payload: &LoopPayload, state: &State, outside: &mut Vec<Outside>) -> 
     let mut gathered: FxHashSet<NonNull<Node>> = FxHashSet::default();
     let mut states = Vec::new();
     for vertex in vertices.iter().rev() {
+        flows.walk.push(step(vertex));
         match vertex {
             Vertex::Value(Value { var, .. }) if is_param(var) => states.push(var.position()),
-            Vertex::Value(Value { var, .. }) if !is_inside(var) => add(outside, var, &gathered, &read),
+            Vertex::Value(Value { var, .. }) if !is_inside(var) => {
+                add(&mut flows.outside, var, &gathered, &read);
+            }
             Vertex::Value(Value { source: Source::Operands(node), .. }) if node.op() == Op::Gather => {
                 gathered.extend(node.operand(0).map(|source| source.address()));
             }
             Vertex::Loop(control) => {
-                let (all_gathered, all_read) = inputs_by_kind(control)?;
-                gathered.extend(all_gathered.iter().map(Var::address));
-                read.extend(all_read.iter().map(Var::address));
+                let inner = super::payload(control);
+                let (outside, inits) = (self::outside(inner)?, inits(inner));
+                gathered.extend(outside.iter().filter(|of| of.is_gathered).map(|of| of.var.address()));
+                let read_by_body = outside.iter().filter(|of| of.is_read).map(|of| of.var.address());
+                read.extend(read_by_body.chain(inits.map(Var::address)));
             }
             other => read.extend(other.behind()?.iter().filter_map(|vertex| match vertex {
                 Vertex::Value(value) => Some(value.var.address()),
@@ -86,6 +110,22 @@ fn reached(payload: &LoopPayload, state: &State, outside: &mut Vec<Outside>) -> 
         }
     }
     Ok(states)
+}
+
+/// Returns the values to which gradients flow from the states of a loop before its first iteration.
+pub(super) fn inits(payload: &LoopPayload) -> impl Iterator<Item = &Var> {
+    payload.states.iter().filter(|state| state.carries).map(|state| &state.init)
+}
+
+fn step(vertex: &Vertex) -> (Op, Type, usize) {
+    match vertex {
+        Vertex::Value(Value { var, .. }) if matches!(var.op(), Op::Param | Op::LoopResult) => {
+            (var.op(), var.ty(), var.position())
+        }
+        Vertex::Value(Value { var, .. }) => (var.op(), var.ty(), 0),
+        Vertex::Call(call) => (Op::Identity, Type::Bool, call.inputs.len()),
+        Vertex::Loop(control) => (Op::Loop, Type::Bool, super::payload(control).origin.get() as usize),
+    }
 }
 
 fn add(outside: &mut Vec<Outside>, var: &Var, gathered: &FxHashSet<NonNull<Node>>, read: &FxHashSet<NonNull<Node>>) {

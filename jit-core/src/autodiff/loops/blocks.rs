@@ -11,7 +11,7 @@ use jit_runtime::Error;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 use super::block::{Shelf, is_below, minus, number, plus, times};
-use super::history::{Wanted, closure, place, unchanged, undo};
+use super::history::{Wanted, closure, place};
 use super::parts::Loop;
 use super::record_loop;
 use crate::graph::Var;
@@ -152,7 +152,8 @@ impl Blocks {
         let ends = [2 + run.len(), 2 + run.len() + block.len()];
         let states = [number(0), number(BLOCK)].into_iter().chain(inits).chain(block.iter().map(Shelf::empty));
         let states: Vec<Var> = states.chain(checkpoints.memories.iter().cloned()).collect();
-        let first = First { of, wanted: &wanted, run: &run, again: &again, block: &block };
+        let first =
+            First { stretch: Stretch { of, wanted: &wanted, run: &run, shelves: block.clone() }, again: &again };
         let after = record_loop(
             &states,
             of.site,
@@ -209,7 +210,8 @@ impl Blocks {
                 let from = record::select(&is_stored, &left, &from);
                 let run = Run { of, distances: &distances, from: &from, begin: &begin, end: &left };
                 let (checkpoints, block) = self.run_again(&run, &checkpoints, block)?;
-                let (undone, carried) = self.back_through_block(of, &block, [&begin, &left], undone, carried, step)?;
+                let read = |iteration: &Var| self.read_block(&block, iteration);
+                let (undone, carried) = self.wanted.run_back(of, [&begin, &left], undone, carried, read, step)?;
                 let known = |known: &Var, part: &Var| record::select(&is_stored, known, part);
                 let next =
                     [begin, record::literal(Type::Bool, 0, 1), known(&first, &parts[0]), known(&second, &parts[1])];
@@ -217,6 +219,13 @@ impl Blocks {
             },
         )?;
         Ok(after[end..].to_vec())
+    }
+
+    /// Returns the states of an iteration of a block that is stored.
+    #[track_caller]
+    fn read_block(&self, block: &[Var], iteration: &Var) -> Result<Vec<Var>, Error> {
+        let slot = place_in_block(iteration);
+        self.block.iter().zip(block).map(|((shelf, _), memory)| shelf.get(memory, &slot)).collect()
     }
 
     /// Runs a block again.
@@ -227,6 +236,8 @@ impl Blocks {
         checkpoints: &Checkpoints,
         block: Vec<Var>,
     ) -> Result<(Checkpoints, Vec<Var>), Error> {
+        let shelves = self.block.iter().map(|(shelf, _)| *shelf).collect();
+        let stretch = Stretch { of: run.of, wanted: &self.wanted, run: &self.run, shelves };
         let (place, _) = run.distances.place(run.from);
         let states = checkpoints.get(&place)?;
         // The number of the iteration, states, block, checkpoints.
@@ -244,74 +255,13 @@ impl Blocks {
                 checkpoints.put(&place, before, Some(&is_wanted))?;
                 let until = record::binary(BinaryOp::Min, &plus(iteration, &number(BLOCK)), run.end);
                 let block = states[ends[0]..ends[1]].to_vec();
-                let mut next = self.run_to(run.of, iteration, before, block, &until)?;
+                let always = |_: &[Var]| Ok(record::literal(Type::Bool, 1, 1));
+                let mut next = stretch.run_to(iteration, before, block, &until, always)?;
                 next.extend(checkpoints.memories);
                 Ok(next)
             },
         )?;
         Ok((checkpoints.with(&after[ends[1]..]), after[ends[0]..ends[1]].to_vec()))
-    }
-
-    /// Runs iterations of one block; returns the number of iterations, the states, and the block.
-    #[track_caller]
-    fn run_to(
-        &self,
-        of: &Loop<'_>,
-        iteration: &Var,
-        before: &[Var],
-        block: Vec<Var>,
-        until: &Var,
-    ) -> Result<Vec<Var>, Error> {
-        let end = 1 + before.len();
-        let states: Vec<Var> = [iteration.clone()].into_iter().chain(before.iter().cloned()).chain(block).collect();
-        let shelves: Vec<Shelf> = self.block.iter().map(|(shelf, _)| *shelf).collect();
-        let body = |mut states: Vec<Var>| {
-            let block = states.split_off(end);
-            let before = &states[1..];
-            let block = store_block(&shelves, block, &states[0], &self.wanted, &self.run, before)?;
-            let mut next = vec![plus(&states[0], &number(1))];
-            next.extend(of.step(&self.run, before)?);
-            next.extend(block);
-            Ok(next)
-        };
-        record_loop(&states, of.site, |states| Ok(is_below(&states[0], until)), body)
-    }
-
-    /// Records the iterations of a block backwards; returns the states that were undone, and what was handed on.
-    #[track_caller]
-    fn back_through_block(
-        &self,
-        of: &Loop<'_>,
-        block: &[Var],
-        [begin, end]: [&Var; 2],
-        undone: Vec<Var>,
-        carried: Vec<Var>,
-        step: impl FnOnce(Vec<Option<Var>>, Vec<Var>) -> Result<Vec<Var>, Error>,
-    ) -> Result<(Vec<Var>, Vec<Var>), Error> {
-        let first = 1 + undone.len();
-        let states: Vec<Var> = [end.clone()].into_iter().chain(undone).chain(carried).collect();
-        let after = record_loop(
-            &states,
-            of.site,
-            |states| Ok(is_below(begin, &states[0])),
-            |mut states| {
-                let carried = states.split_off(first);
-                let left = minus(&states[0], &number(1));
-                let undone = undo(&self.wanted, &states[1..]);
-                drop(states);
-                let mut values = unchanged(of);
-                for ((position, _), value) in self.wanted.undone.iter().zip(&undone) {
-                    values[*position] = Some(value.clone());
-                }
-                let slot = place_in_block(&left);
-                for ((position, (shelf, _)), memory) in self.wanted.stored.iter().zip(&self.block).zip(block) {
-                    values[*position] = Some(shelf.get(memory, &slot)?);
-                }
-                let carried = step(values, carried)?;
-                Ok([left].into_iter().chain(undone).chain(carried).collect())
-            },
-        )?;
-        Ok((after[1..first].to_vec(), after[first..].to_vec()))
     }
 }
 
@@ -328,13 +278,9 @@ struct Run<'a> {
 
 /// The first run of a loop.
 struct First<'a> {
-    of: &'a Loop<'a>,
-    wanted: &'a Wanted,
-    /// The states that run.
-    run: &'a [usize],
-    /// Those that checkpoints have.
+    stretch: Stretch<'a>,
+    /// The states that checkpoints have.
     again: &'a [usize],
-    block: &'a [Shelf],
 }
 
 impl First<'_> {
@@ -345,58 +291,68 @@ impl First<'_> {
         let checkpoints = like.with(&states[ends[1]..]);
         let place = record::binary(BinaryOp::Div, iteration, distance);
         let is_full = record::compare(CompareOp::Ge, &place, &number(ROOM[0]));
-        let mut checkpoints = checkpoints.thin_out(self.of, &is_full)?;
+        let mut checkpoints = checkpoints.thin_out(self.stretch.of, &is_full)?;
         let distance = record::select(&is_full, &times(distance, 2), distance);
         let place = record::binary(BinaryOp::Div, iteration, &distance);
         let rest = record::binary(BinaryOp::Rem, iteration, &distance);
         let is_wanted = record::compare(CompareOp::Eq, &rest, &number(0));
-        let kept: Vec<Var> =
-            self.again.iter().map(|&position| before[self::place(self.run, position)].clone()).collect();
+        let run = self.stretch.run;
+        let kept: Vec<Var> = self.again.iter().map(|&position| before[self::place(run, position)].clone()).collect();
         checkpoints.put(&place, &kept, Some(&is_wanted))?;
         let until = plus(iteration, &number(BLOCK));
-        let mut next = self.run_to(iteration, before, states[ends[0]..ends[1]].to_vec(), &until)?;
+        let condition = |states: &[Var]| self.stretch.of.condition(run, states);
+        let block = states[ends[0]..ends[1]].to_vec();
+        let mut next = self.stretch.run_to(iteration, before, block, &until, condition)?;
         next.insert(1, distance);
         next.extend(checkpoints.memories);
         Ok(next)
     }
+}
 
-    /// Runs iterations as long as the loop goes on, up to a number; returns the number of iterations, the states, and
-    /// the block.
+/// Iterations of one block, whose wanted states are stored.
+struct Stretch<'a> {
+    of: &'a Loop<'a>,
+    wanted: &'a Wanted,
+    /// The states that run.
+    run: &'a [usize],
+    shelves: Vec<Shelf>,
+}
+
+impl Stretch<'_> {
+    /// Runs iterations up to a number, as long as the states satisfy a condition; returns the number of iterations, the
+    /// states, and the block.
     #[track_caller]
-    fn run_to(&self, iteration: &Var, before: &[Var], block: Vec<Var>, until: &Var) -> Result<Vec<Var>, Error> {
+    fn run_to(
+        &self,
+        iteration: &Var,
+        before: &[Var],
+        block: Vec<Var>,
+        until: &Var,
+        condition: impl FnOnce(&[Var]) -> Result<Var, Error>,
+    ) -> Result<Vec<Var>, Error> {
         let end = 1 + before.len();
         let states: Vec<Var> = [iteration.clone()].into_iter().chain(before.iter().cloned()).chain(block).collect();
-        let condition = |states: &[Var]| {
-            let goes_on = self.of.condition(self.run, &states[1..end])?;
-            Ok(record::and(&is_below(&states[0], until), &goes_on))
-        };
+        let condition = |states: &[Var]| Ok(record::and(&is_below(&states[0], until), &condition(&states[1..end])?));
         record_loop(&states, self.of.site, condition, |mut states| {
             let block = states.split_off(end);
             let before = &states[1..];
-            let block = store_block(self.block, block, &states[0], self.wanted, self.run, before)?;
+            let block = self.store(block, &states[0], before)?;
             let mut next = vec![plus(&states[0], &number(1))];
             next.extend(self.of.step(self.run, before)?);
             next.extend(block);
             Ok(next)
         })
     }
-}
 
-/// Stores the wanted states of an iteration in its block.
-#[track_caller]
-fn store_block(
-    shelves: &[Shelf],
-    block: Vec<Var>,
-    iteration: &Var,
-    wanted: &Wanted,
-    run: &[usize],
-    before: &[Var],
-) -> Result<Vec<Var>, Error> {
-    let slot = place_in_block(iteration);
-    let stored = shelves.iter().zip(block).zip(&wanted.stored);
-    let put = |((shelf, mut memory), &position): ((&Shelf, Var), &usize)| {
-        shelf.put(&mut memory, &slot, &before[place(run, position)], None)?;
-        Ok(memory)
-    };
-    stored.map(put).collect()
+    /// Stores the wanted states of an iteration in its block.
+    #[track_caller]
+    fn store(&self, block: Vec<Var>, iteration: &Var, before: &[Var]) -> Result<Vec<Var>, Error> {
+        let slot = place_in_block(iteration);
+        let stored = self.shelves.iter().zip(block).zip(&self.wanted.stored);
+        let put = |((shelf, mut memory), &position): ((&Shelf, Var), &usize)| {
+            shelf.put(&mut memory, &slot, &before[place(self.run, position)], None)?;
+            Ok(memory)
+        };
+        stored.map(put).collect()
+    }
 }

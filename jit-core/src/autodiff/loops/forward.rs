@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::super::forward::Tangents;
 use super::super::memory;
 use super::super::vertex::{Key, Vertex, carries, key_of, order_from};
-use super::analysis::flows;
+use super::analysis::outside;
 use super::history::closure;
 use super::parts::{Loop, Params};
 use super::record_loop;
@@ -33,7 +33,7 @@ struct Moved<'a> {
 pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Result<(), Error> {
     let of = Loop::new(control, None);
     let all: Vec<bool> = of.states().iter().map(|state| state.carries).collect();
-    let outside: Vec<Var> = flows(of.payload, &all)?.outside.into_iter().map(|outside| outside.var).collect();
+    let outside: Vec<Var> = outside(of.payload)?.into_iter().map(|outside| outside.var).collect();
     let inits = of.states().iter().map(|state| &state.init);
     if !inits.chain(&outside).any(|var| tangents.has(var)) {
         return Ok(());

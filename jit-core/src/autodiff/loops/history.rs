@@ -106,41 +106,57 @@ impl History {
             History::Blocks(blocks) => return blocks.run_back(of, carried, step),
             History::Direct { count, wanted, last, shelves } => (count, wanted, last, shelves),
         };
-        let first = 1 + last.len();
-        let states: Vec<Var> = [count].into_iter().chain(last).chain(carried).collect();
-        let after = record_loop(
+        let read = |left: &Var| shelves.iter().map(|(shelf, memory)| shelf.get(memory, left)).collect();
+        let iterations = [&number(0), &count];
+        Ok(wanted.run_back(of, iterations, last, carried, read, step)?.1)
+    }
+}
+
+impl Wanted {
+    /// Records the iterations from one to before another backwards. The function `read` gets the number of an iteration,
+    /// and returns the states that are stored; `step` is that of [`History::run_back`]. Returns the states that were
+    /// undone, and what was handed on.
+    #[track_caller]
+    pub(super) fn run_back(
+        &self,
+        of: &Loop<'_>,
+        [begin, end]: [&Var; 2],
+        undone: Vec<Var>,
+        carried: Vec<Var>,
+        read: impl Fn(&Var) -> Result<Vec<Var>, Error>,
+        step: impl FnOnce(Vec<Option<Var>>, Vec<Var>) -> Result<Vec<Var>, Error>,
+    ) -> Result<(Vec<Var>, Vec<Var>), Error> {
+        let first = 1 + undone.len();
+        let states: Vec<Var> = [end.clone()].into_iter().chain(undone).chain(carried).collect();
+        let mut after = record_loop(
             &states,
             of.site,
-            |states| Ok(is_below(&number(0), &states[0])),
+            |states| Ok(is_below(begin, &states[0])),
             |mut states| {
                 let carried = states.split_off(first);
                 let left = minus(&states[0], &number(1));
-                let undone = undo(&wanted, &states[1..]);
+                let undone = self.undo(&states[1..]);
                 drop(states);
-                let mut values = unchanged(of);
-                for ((position, _), value) in wanted.undone.iter().zip(&undone) {
+                let mut values = of.unchanged();
+                for ((position, _), value) in self.undone.iter().zip(&undone) {
                     values[*position] = Some(value.clone());
                 }
-                for (position, (shelf, memory)) in wanted.stored.iter().zip(&shelves) {
-                    values[*position] = Some(shelf.get(memory, &left)?);
+                for (position, value) in self.stored.iter().zip(read(&left)?) {
+                    values[*position] = Some(value);
                 }
                 let carried = step(values, carried)?;
                 Ok([left].into_iter().chain(undone).chain(carried).collect())
             },
         )?;
-        Ok(after[first..].to_vec())
+        let carried = after.split_off(first);
+        Ok((after.split_off(1), carried))
     }
-}
 
-/// Returns the states that iterations do not change.
-pub(super) fn unchanged(of: &Loop<'_>) -> Vec<Option<Var>> {
-    of.states().iter().map(|state| state.next.is_none().then(|| state.init.clone())).collect()
-}
-
-/// Returns the states that are undone, one iteration before.
-#[track_caller]
-pub(super) fn undo(wanted: &Wanted, after: &[Var]) -> Vec<Var> {
-    wanted.undone.iter().zip(after).map(|((_, affine), after)| affine.undo(after)).collect()
+    /// Returns the states that are undone, one iteration before.
+    #[track_caller]
+    fn undo(&self, after: &[Var]) -> Vec<Var> {
+        self.undone.iter().zip(after).map(|((_, affine), after)| affine.undo(after)).collect()
+    }
 }
 
 /// Returns the place of a state in a list.

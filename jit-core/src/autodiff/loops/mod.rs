@@ -43,38 +43,23 @@ use crate::trace::LoopRecorder;
 /// What is known about loops, by their origin: copies of a loop are alike.
 #[derive(Default)]
 pub(in crate::autodiff) struct Known {
-    /// The states that the derivative reads, for each set of states that gradients flow to.
-    used: RefCell<FxHashMap<(RegionId, Positions), Positions>>,
+    /// The states that the derivative reads, for each way of gradients through the body.
+    used: RefCell<FxHashMap<Way, Vec<bool>>>,
 }
 
-/// For each state of a loop, whether it is among some.
-type Positions = Vec<bool>;
+/// The origin of a loop, the states that carry gradients, those that gradients flow to, and what they flow through.
+type Way = (RegionId, Vec<bool>, Vec<bool>, analysis::Walk);
 
 /// Returns the values that gradients may flow to from the results of a loop.
 pub(in crate::autodiff) fn inputs(control: &Var) -> Result<Vec<Var>, Error> {
     let payload = payload(control);
-    let all: Vec<bool> = payload.states.iter().map(|state| state.carries).collect();
-    let inits = payload.states.iter().filter(|state| state.carries).map(|state| state.init.clone());
-    let outside = analysis::flows(payload, &all)?.outside;
-    Ok(inits.chain(outside.into_iter().map(|outside| outside.var)).collect())
+    let outside = analysis::outside(payload)?.into_iter().map(|outside| outside.var);
+    Ok(analysis::inits(payload).cloned().chain(outside).collect())
 }
 
 /// Returns whether a state is an array in memory.
 pub(in crate::autodiff) fn is_array(control: &Var, position: usize) -> bool {
     payload(control).states[position].is_memory
-}
-
-/// Returns the arrays that a loop gathers from and to which gradients flow, and the other values that they flow to.
-fn inputs_by_kind(control: &Var) -> Result<(Vec<Var>, Vec<Var>), Error> {
-    let payload = payload(control);
-    let all: Vec<bool> = payload.states.iter().map(|state| state.carries).collect();
-    let outside = analysis::flows(payload, &all)?.outside;
-    let of = |is: &dyn Fn(&analysis::Outside) -> bool| -> Vec<Var> {
-        outside.iter().filter(|outside| is(outside)).map(|outside| outside.var.clone()).collect()
-    };
-    let (gathered, mut read) = (of(&|outside| outside.is_gathered), of(&|outside| outside.is_read));
-    read.extend(payload.states.iter().filter(|state| state.carries).map(|state| state.init.clone()));
-    Ok((gathered, read))
 }
 
 fn payload(control: &Var) -> &LoopPayload {

@@ -88,6 +88,11 @@ impl<'a> Loop<'a> {
         record::broadcast(&state.init, lanes.width_of(state))
     }
 
+    /// Returns the states that iterations do not change.
+    pub(super) fn unchanged(&self) -> Vec<Option<Var>> {
+        self.states().iter().map(|state| state.next.is_none().then(|| state.init.clone())).collect()
+    }
+
     /// Begins copying the body into the innermost open region, with values for some states at the begin of an
     /// iteration. The others are not used.
     pub(super) fn copy(&self, values: impl IntoIterator<Item = (usize, Var)>) -> Substitution {

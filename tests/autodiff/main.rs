@@ -4,6 +4,7 @@
 mod basics;
 mod branches;
 mod custom;
+mod frozen;
 mod functional;
 mod leaks;
 mod library;

@@ -242,18 +242,6 @@ fn steps_with_gradients_are_frozen() {
     });
 }
 
-#[test]
-#[should_panic(expected = "an argument of a frozen function carries gradients")]
-fn variables_are_no_arguments_of_frozen_functions() {
-    #[freeze]
-    fn doubled(x: &Float) -> Float {
-        x * 2.0
-    }
-    let mut x = Float::from([1.0]);
-    x.enable_grad();
-    let _ = doubled(&x);
-}
-
 #[jit]
 fn powers(x: &Float, n: &UInt) -> Float {
     let (mut y, mut i) = (x.ones_like(), n.zeros_like());

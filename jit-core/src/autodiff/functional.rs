@@ -20,27 +20,17 @@ use crate::traverse::{Traverse, VisitorMut, owned_arrays};
 /// The number of functions that have been differentiated.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// The arguments of a function that is differentiated.
-struct Arguments {
-    vars: Vec<Var>,
-    /// Functions that are called inside of this one have larger numbers.
-    call: u64,
-}
-
-/// Returns a value each of whose float arrays is an argument of a function that is differentiated, and the arguments.
+/// Begins a call with a copy of a value each of whose float arrays is an argument. Returns the copy and all its arrays.
 #[track_caller]
-fn arguments<X: Traverse + Clone>(x: &X) -> (X, Arguments) {
-    let site = Site::here();
-    let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
-    let mut arguments = Vec::new();
-    let mut copy = x.clone();
+fn arguments<X: Traverse + Clone>(x: &X) -> (X, Called, Vec<Var>) {
+    let (called, mut arguments, mut copy) = (Called::begin(), Vec::new(), x.clone());
     copy.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
         if var.ty().is_float() {
-            *var = tape::taped(var, Tape::Argument(call), site);
+            *var = called.argument(var, false);
         }
         arguments.push(var.clone());
     }));
-    (copy, Arguments { vars: arguments, call })
+    (copy, called, arguments)
 }
 
 /// Returns whether derivatives of a function may be differentiated themselves: it uses variables, or arguments of a
@@ -55,7 +45,9 @@ fn is_nested(vertices: &[Vertex], own: u64) -> bool {
 }
 
 /// A function that has been called, to be differentiated.
-struct Called {
+pub(crate) struct Called {
+    /// Functions that are called inside of this one have larger numbers.
+    number: u64,
     arguments: Vec<Var>,
     results: Vec<Var>,
     vertices: Vec<Vertex>,
@@ -63,10 +55,35 @@ struct Called {
 }
 
 impl Called {
-    fn new(arguments: Arguments, results: Vec<Var>) -> Result<Called, Error> {
-        let vertices = order(&results, &arguments.vars)?;
-        let is_nested = is_nested(&vertices, arguments.call);
-        Ok(Called { arguments: arguments.vars, results, vertices, is_nested })
+    /// Begins a call.
+    pub(crate) fn begin() -> Called {
+        let number = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
+        Called { number, arguments: Vec::new(), results: Vec::new(), vertices: Vec::new(), is_nested: false }
+    }
+
+    /// Returns a value as an argument by which the function is differentiated. With `is_variable`, gradients of
+    /// traversals in the function are stored behind it, and lost.
+    #[track_caller]
+    pub(crate) fn argument(&self, var: &Var, is_variable: bool) -> Var {
+        let site = Site::here();
+        let argument = Tape::Argument(self.number);
+        match is_variable && !carries(var) {
+            true => tape::taped(&tape::taped(var, Tape::Variable, site), argument, site),
+            false => tape::taped(var, argument, site),
+        }
+    }
+
+    /// Ends a call.
+    ///
+    /// # Errors
+    ///
+    /// When the results are computed through something that has no derivative.
+    pub(crate) fn end(&mut self, arguments: impl Iterator<Item = Var>, results: Vec<Var>) -> Result<(), Error> {
+        self.arguments = arguments.collect();
+        self.vertices = order(&results, &self.arguments)?;
+        self.is_nested = is_nested(&self.vertices, self.number);
+        self.results = results;
+        Ok(())
     }
 
     /// Returns the results; gradients flow through them only if they are used by another derivative.
@@ -80,7 +97,7 @@ impl Called {
 
     /// Returns the gradients of the arguments; zeros for those that are no floats.
     #[track_caller]
-    fn pull_back(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
+    pub(crate) fn pull_back(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
         let begin = Instant::now();
         let _scope = Scope::begin(gradients::is_suspended() || !(self.is_nested || seeds.iter().any(carries)));
         let mut gradients = Gradients::default();
@@ -94,7 +111,7 @@ impl Called {
 
     /// Returns the tangents of the results; zeros for those that are no floats.
     #[track_caller]
-    fn push_forward(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
+    pub(crate) fn push_forward(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
         let begin = Instant::now();
         let _scope = Scope::begin(gradients::is_suspended() || !(self.is_nested || seeds.iter().any(carries)));
         let mut tangents = Tangents::default();
@@ -179,10 +196,10 @@ where
         function: &impl Fn(&X) -> Array<T>,
         x: &X,
     ) -> Result<(Array<T>, X), Error> {
-        let (copy, arguments) = arguments(x);
+        let (copy, mut called, arguments) = arguments(x);
         let result = function(&copy);
         drop(copy);
-        let called = Called::new(arguments, vec![result.var().clone()])?;
+        called.end(arguments.into_iter(), vec![result.var().clone()])?;
         let gradients = called.pull_back(&[weight::number(T::TYPE, 1.0)])?;
         let mut gradient = x.clone();
         with_arrays(&mut gradient, gradients);
@@ -216,10 +233,10 @@ where
     Y: Traverse + Clone,
     F: FnOnce(&X) -> Y,
 {
-    let (copy, arguments) = arguments(x);
+    let (copy, mut called, arguments) = arguments(x);
     let mut result = function(&copy);
     drop(copy);
-    let called = Called::new(arguments, owned_arrays(&result))?;
+    called.end(arguments.into_iter(), owned_arrays(&result))?;
     with_arrays(&mut result, called.results());
     let like = x.clone();
     let site = Site::here();
@@ -255,12 +272,12 @@ where
     X: Traverse + Clone,
     Y: Traverse + Clone,
 {
-    let (copy, arguments) = arguments(x);
+    let (copy, mut called, arguments) = arguments(x);
     let seeds = owned_arrays(tangent);
-    check("tangent", &arguments.vars, &seeds, Site::here())?;
+    check("tangent", &arguments, &seeds, Site::here())?;
     let mut result = function(&copy);
     drop(copy);
-    let called = Called::new(arguments, owned_arrays(&result))?;
+    called.end(arguments.into_iter(), owned_arrays(&result))?;
     let mut tangents = result.clone();
     with_arrays(&mut tangents, called.push_forward(&seeds)?);
     with_arrays(&mut result, called.results());

@@ -49,12 +49,14 @@ use jit_runtime::Error;
 pub use checkpoint::checkpoint;
 pub use custom::{CustomOp, custom};
 pub use draw::graphviz;
+pub(crate) use functional::Called;
 pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
 pub use isolate::{allow_no_grad, isolate};
 pub use report::{Retained, retained, whos};
 pub(crate) use report::{is_variable, names_of_gradients};
 pub use simplify::{set_graph_simplification, simplify_graph};
 pub use traversal::{Keep, Mode};
+pub(crate) use variable::{clear_stored, set_stored, stored_at_variable, variable};
 
 use crate::graph::Var;
 use crate::graph::gradients::Scope;
@@ -137,6 +139,13 @@ pub fn forward_to<Y: Traverse + Clone>(tree: &Y) -> Result<Y, Error> {
     let wanted = owned_arrays(tree);
     let found = traversal::forward_to(&wanted)?;
     Ok(with_zeros(tree, &wanted, found))
+}
+
+/// Lets gradients that have arrived at some values flow on to the variables behind them.
+#[track_caller]
+pub(crate) fn flow_on(arrived: &[(Var, Var)]) -> Result<(), Error> {
+    let flowing: Vec<(Var, Var)> = arrived.iter().filter(|(var, _)| vertex::carries(var)).cloned().collect();
+    if flowing.is_empty() { Ok(()) } else { traversal::flow_from(&flowing, Keep::Nothing) }
 }
 
 /// Adds the arrays of a value to those that the next [`traverse`] on this thread begins with.

@@ -50,9 +50,7 @@ impl<T: Element> Array<T> {
         if !T::TYPE.is_float() || is_variable || gradients::is_suspended() {
             return;
         }
-        collect::collect();
-        simplify::enable();
-        let variable = tape::taped(self.var(), Tape::Variable, Site::here());
+        let variable = variable(self.var(), Site::here());
         self.var().label().into_iter().for_each(|label| variable.set_label(label));
         *self = Array::from_var(variable);
     }
@@ -222,6 +220,28 @@ pub(super) fn store(var: &Var, gradient: Option<Var>) {
 /// Returns the stored gradient, without tangents that flow to it.
 pub(super) fn stored(var: &Var) -> Option<Var> {
     tape::read(var, |record| record.gradient.clone()).flatten()
+}
+
+/// Returns a variable with some value.
+pub(crate) fn variable(value: &Var, site: Site) -> Var {
+    collect::collect();
+    simplify::enable();
+    tape::taped(value, Tape::Variable, site)
+}
+
+/// Replaces the gradient that is stored at a variable.
+pub(crate) fn set_stored(var: &Var, gradient: Var) {
+    store(var, Some(gradient));
+}
+
+/// Removes the gradient that is stored at a variable.
+pub(crate) fn clear_stored(var: &Var) {
+    store(var, None);
+}
+
+/// Returns the gradient that is stored at a variable.
+pub(crate) fn stored_at_variable(var: &Var) -> Option<Var> {
+    tape::read(var, |record| record.gradient.clone().filter(|_| matches!(record.tape, Some(Tape::Variable)))).flatten()
 }
 
 /// Removes the stored gradient, and returns it.

@@ -82,6 +82,14 @@ pub trait Argument {
     /// Returns a copy.
     fn proxy(&self) -> Self::Proxy;
 
+    /// Returns a copy of a copy.
+    fn copy(proxy: &Self::Proxy) -> Self::Proxy;
+
+    /// Passes the arrays of a copy to a visitor, as [`Argument::show`] does.
+    fn show_proxy(proxy: &Self::Proxy, visitor: &mut Visitor<'_>) {
+        proxy.traverse(visitor);
+    }
+
     /// Makes it equal to the template, with arrays that the visitor provides. With `is_unchanged` it differs from the
     /// template in arrays alone.
     fn put(&mut self, template: &Self::Proxy, is_unchanged: bool, visitor: &mut VisitorMut<'_>);
@@ -108,6 +116,10 @@ impl<T: Recordable> Argument for ByValue<'_, T> {
         self.0.clone()
     }
 
+    fn copy(proxy: &T) -> T {
+        proxy.clone()
+    }
+
     fn put(&mut self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
@@ -123,6 +135,10 @@ impl<T: FrozenInput + ?Sized> Argument for Shared<'_, T> {
         self.0.to_owned()
     }
 
+    fn copy(proxy: &T::Owned) -> T::Owned {
+        Borrow::<T>::borrow(proxy).to_owned()
+    }
+
     fn put(&mut self, _: &T::Owned, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
@@ -136,6 +152,10 @@ impl<T: Recordable> Argument for Exclusive<'_, T> {
 
     fn proxy(&self) -> T {
         self.0.clone()
+    }
+
+    fn copy(proxy: &T) -> T {
+        proxy.clone()
     }
 
     fn put(&mut self, template: &T, is_unchanged: bool, visitor: &mut VisitorMut<'_>) {
@@ -156,6 +176,10 @@ impl<T: Recordable> Argument for Exclusive<'_, [T]> {
 
     fn proxy(&self) -> Vec<T> {
         self.0.to_vec()
+    }
+
+    fn copy(proxy: &Vec<T>) -> Vec<T> {
+        proxy.clone()
     }
 
     fn put(&mut self, template: &Vec<T>, is_unchanged: bool, visitor: &mut VisitorMut<'_>) {
@@ -204,6 +228,15 @@ pub trait Arguments {
     /// Returns copies of all arguments.
     fn proxies(&self) -> Self::Proxies;
 
+    /// Whether the copies have all arrays that the body uses, so that it can run on copies of them later.
+    const ARE_COPIES_COMPLETE: bool = true;
+
+    /// Returns copies of the copies.
+    fn copies(proxies: &Self::Proxies) -> Self::Proxies;
+
+    /// Visits the arrays of the copies, as [`Arguments::show`] does those of the arguments.
+    fn show_copies(proxies: &Self::Proxies, visitor: &mut Visitor<'_>);
+
     /// Visits the arrays of the copies; for each, reports whether the body may have changed it.
     fn show_proxies(proxies: &Self::Proxies, visit: &mut Visit<'_>);
 
@@ -231,6 +264,16 @@ macro_rules! tuples {
             #[allow(clippy::unused_unit)]
             fn proxies(&self) -> Self::Proxies {
                 ($(self.$index.proxy(),)*)
+            }
+
+            #[allow(clippy::unused_unit, unused_variables)]
+            fn copies(proxies: &Self::Proxies) -> Self::Proxies {
+                ($($name::copy(&proxies.$index),)*)
+            }
+
+            #[allow(unused_variables)]
+            fn show_copies(proxies: &Self::Proxies, visitor: &mut Visitor<'_>) {
+                $($name::show_proxy(&proxies.$index, visitor);)*
             }
 
             #[allow(unused_variables)]

@@ -12,7 +12,10 @@ use jit_runtime::stats::events::{self, Activity};
 use jit_runtime::{Error, Site};
 use smallvec::SmallVec;
 
+use super::again;
 use super::argument::{Arguments, Recordable};
+use super::derivative::Derivative;
+use super::flows::Flows;
 use super::function::{CallPlan, Entry, Function, Plan, Value};
 use super::layout::{Form, Layout};
 use super::{host, shared, verify};
@@ -50,24 +53,40 @@ thread_state! {
 /// one, or if the body cannot be replayed.
 #[doc(hidden)]
 #[track_caller]
-pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
+pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R + Copy>(
     function: &Function,
     arguments: A,
     body: B,
 ) -> Option<R> {
-    if !function.is_on() || launches::is_recording() || region::is_open() || capture::is_comparing() {
-        function.count_direct();
-        return None;
-    }
     let site = Site::here();
     // Each instantiation of a generic function has its own body type, even if no argument depends on the type
     // parameter.
-    let call = Call::<'_, A, R>::new(function, site, typeid::of::<B>());
+    let (of, again) = (typeid::of::<B>(), again::function_of(&body));
+    let outcome = call_of(function, of, arguments, (body, again), site);
+    outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
+}
+
+/// Replays or records a call of an instantiation of a function. The body is given twice: for this call, and as a
+/// function that can run again on copies of the arguments, if it is one.
+#[track_caller]
+pub(super) fn call_of<A: Arguments, R: Recordable>(
+    function: &Function,
+    of: TypeId,
+    arguments: A,
+    (body, again): (impl FnOnce(&mut A::Proxies) -> R, Option<again::Function<A::Proxies, R>>),
+    site: Site,
+) -> Result<Option<R>, Error> {
+    if !function.is_on() || launches::is_recording() || region::is_open() || capture::is_comparing() {
+        function.count_direct();
+        return Ok(None);
+    }
+    let again = again.filter(|_| A::ARE_COPIES_COMPLETE);
+    let call = Call::<'_, A, R>::new(function, site, of, again);
     let outcome = with_scratch(|scratch| call.run(scratch, arguments, body));
     if matches!(outcome, Ok(None)) {
         function.count_direct();
     }
-    outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
+    outcome
 }
 
 /// Runs a call with the buffers of an earlier one.
@@ -129,11 +148,12 @@ pub trait CollectNothing {
 
 impl<T: ?Sized> CollectNothing for &Changed<'_, T> {}
 
-pub(super) struct Call<'f, A, R> {
+pub(super) struct Call<'f, A: Arguments, R> {
     pub(super) function: &'f Function,
     pub(super) site: Site,
     pub(super) of: TypeId,
-    result: std::marker::PhantomData<fn(A) -> R>,
+    /// The body, if it can run again.
+    again: Option<again::Function<A::Proxies, R>>,
 }
 
 /// A call that no recording fits.
@@ -144,9 +164,14 @@ enum Missed {
     Run,
 }
 
-impl<'f, A, R> Call<'f, A, R> {
-    pub(super) fn new(function: &'f Function, site: Site, of: TypeId) -> Self {
-        Call { function, site, of, result: std::marker::PhantomData }
+impl<'f, A: Arguments, R> Call<'f, A, R> {
+    pub(super) fn new(
+        function: &'f Function,
+        site: Site,
+        of: TypeId,
+        again: Option<again::Function<A::Proxies, R>>,
+    ) -> Self {
+        Call { function, site, of, again }
     }
 }
 
@@ -160,6 +185,9 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let _operation = cancel::begin();
         let mut body = Some(body);
         scratch.layout.fill(&arguments, self.function.parameters);
+        if scratch.layout.carries() && (self.again.is_none() || scratch.layout.carries_to_shared()) {
+            return Ok(None);
+        }
         host::check_arguments(&scratch.layout, self.site);
         self.evaluate(&mut scratch.layout)?;
         let (arguments, missed) = match self.replay(scratch, arguments, &mut body)? {
@@ -213,7 +241,9 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         arguments: A,
         body: &mut Option<impl FnOnce(&mut A::Proxies) -> R>,
     ) -> Result<Result<R, (A, Missed)>, Error> {
-        let (span, is_verified) = (events::begin(), self.function.is_verified());
+        // Traversals in the body would store their gradients once more.
+        let is_verified = self.function.is_verified() && !scratch.layout.carries();
+        let span = events::begin();
         self.function.find(self.of, &scratch.layout, &mut scratch.found);
         let mut failed = Vec::new();
         for position in 0..scratch.found.len() {
@@ -268,6 +298,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let mut made: SmallVec<[Option<Var>; 8]> = SmallVec::from_elem(None, outputs.len());
         values.extend(plan.values.iter().map(|value| match *value {
             Value::Input(number) => inputs[number as usize].var.clone(),
+            Value::Detached(number) => record::detached(&inputs[number as usize].var),
             Value::Output(number, ty, len) => {
                 let number = number as usize;
                 let make = || record::data_at(self.site, ty, sizes[len.index()], Arc::clone(&outputs[number]));
@@ -278,6 +309,12 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             }
             Value::Retained(number) => plan.kept[number as usize].clone(),
         }));
+        if let Some(flows) = &plan.flows {
+            let mut given = std::mem::take(values);
+            self.connect(flows, layout, &arguments, &mut given)?;
+            layout.values = given;
+        }
+        let Layout { values, inputs, replayed_sizes: sizes, .. } = layout;
         // From here on only the arguments own their arrays.
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
@@ -292,6 +329,25 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             verify::compare(self.function, self.site, (&arguments, &result), &expected)?;
         }
         Ok(result)
+    }
+}
+
+impl<A: Arguments, R: Recordable> Call<'_, A, R> {
+    /// Lets gradients flow through the arrays that a call returns.
+    #[cold]
+    pub(super) fn connect(
+        &self,
+        flows: &Flows,
+        layout: &Layout,
+        arguments: &A,
+        values: &mut Vec<Var>,
+    ) -> Result<(), Error> {
+        let derivative = self.again.filter(|_| flows.has_results()).map(|body| {
+            let call = again::copied::<A, R>(self.of, arguments, body);
+            Derivative::new(self.function.derivatives(), Box::new(call), layout, flows)
+        });
+        let inputs: Vec<Var> = layout.inputs.iter().map(|input| input.var.clone()).collect();
+        flows.connect(&inputs, values, derivative, self.site)
     }
 }
 

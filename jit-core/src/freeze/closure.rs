@@ -363,7 +363,7 @@ macro_rules! calls {
     ($($($name:ident $index:tt $behind:tt),*;)*) => {$(
         impl<Body, Output: Recordable, $($name: FrozenArg),*> Call<Body, NoCaptures> for ($($name,)*)
         where
-            Body: for<'a> Fn($($name::Parameter<'a>),*) -> Output,
+            Body: Captureless + for<'a> Fn($($name::Parameter<'a>),*) -> Output,
         {
             type Result = Output;
 
@@ -371,9 +371,9 @@ macro_rules! calls {
             #[allow(unused_mut, unused_variables)]
             fn call(mut self, frozen: &Frozen<Body, NoCaptures>) -> Output {
                 let given = ($(self.$index.argument(),)*);
-                let body = &frozen.body;
+                let body = frozen.body;
                 let done = call::<_, Output, _>(&frozen.function, given,
-                    |proxies| body($($name::lend(&mut proxies.$index)),*));
+                    move |proxies| body($($name::lend(&mut proxies.$index)),*));
                 done.unwrap_or_else(|| body($(self.$index.pass()),*))
             }
         }
@@ -381,16 +381,16 @@ macro_rules! calls {
         impl<Body, Output: Recordable, C: FrozenInput + 'static, $($name: FrozenArg),*> Call<Body,
         Captures<C>> for ($($name,)*)
         where
-            Body: for<'a> Fn(&'a C, $($name::Parameter<'a>),*) -> Output,
+            Body: Captureless + for<'a> Fn(&'a C, $($name::Parameter<'a>),*) -> Output,
         {
             type Result = Output;
 
             #[track_caller]
             #[allow(unused_mut)]
             fn call(mut self, frozen: &Frozen<Body, Captures<C>>) -> Output {
-                let (body, captures) = (&frozen.body, &frozen.captures.0);
+                let (body, captures) = (frozen.body, &frozen.captures.0);
                 let given = (Shared(captures), $(self.$index.argument(),)*);
-                let done = call::<_, Output, _>(&frozen.function, given, |proxies| {
+                let done = call::<_, Output, _>(&frozen.function, given, move |proxies| {
                     body(lend(&proxies.0, PhantomData), $($name::lend(&mut proxies.$behind)),*)
                 });
                 done.unwrap_or_else(|| body(captures, $(self.$index.pass()),*))

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Once};
+use std::sync::{Arc, LazyLock, Once, OnceLock};
 
 use jit_runtime::cache::{self, LevelStats};
 use jit_runtime::fork::Held;
@@ -15,6 +15,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
+use super::derivative::Derivatives;
+use super::flows::Flows;
 use super::layout::{ArgumentSummary, Form, Layout};
 use super::shared::SharedLeaf;
 use super::{Cause, Explanation, Retrace, Stats, explain};
@@ -58,6 +60,7 @@ pub struct Function {
     replays: AtomicU64,
     direct: AtomicU64,
     clock: AtomicU64,
+    derivatives: OnceLock<Arc<Derivatives>>,
 }
 
 /// The functions that [`functions`] returns.
@@ -145,6 +148,8 @@ pub(super) struct Plan {
     pub(super) may_donate: Vec<bool>,
     /// Arrays that are the same in each replay.
     pub(super) kept: Vec<Var>,
+    /// How gradients flow through calls, if they do.
+    pub(super) flows: Option<Arc<Flows>>,
 }
 
 /// An array that a replay returns.
@@ -152,6 +157,8 @@ pub(super) struct Plan {
 pub(super) enum Value {
     /// One of the inputs, unchanged.
     Input(u32),
+    /// The value of an input to which gradients flow, without them.
+    Detached(u32),
     /// An output of the recording; its position, type and width.
     Output(u32, Type, SizeId),
     /// The same value in all lanes.
@@ -204,6 +211,7 @@ impl Function {
             replays: AtomicU64::new(0),
             direct: AtomicU64::new(0),
             clock: AtomicU64::new(0),
+            derivatives: OnceLock::new(),
         }
     }
 
@@ -279,6 +287,14 @@ impl Function {
         drop(dropped);
         self.replays.store(0, Ordering::Relaxed);
         self.direct.store(0, Ordering::Relaxed);
+        if let Some(derivatives) = self.derivatives.get() {
+            derivatives.clear();
+        }
+    }
+
+    /// Returns the derivatives.
+    pub(super) fn derivatives(&self) -> &Arc<Derivatives> {
+        Derivatives::of(&self.derivatives, self)
     }
 
     /// Returns whether the next replay is one of those that are compared with a run of the body.

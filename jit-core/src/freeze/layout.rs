@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use super::argument::Arguments;
 use super::function::Entry;
+use crate::autodiff;
 use crate::graph::Op;
-use crate::graph::gradients;
-use crate::graph::node::{Node, Var, flag};
-use crate::misuse::Misuse;
+use crate::graph::node::{Node, Var};
+use crate::graph::{gradients, scopes};
 use crate::size::Size;
 use crate::trace::fast;
 use crate::traverse::{HostValue, Leaf, Visitor};
@@ -43,6 +43,10 @@ pub(super) struct Input {
     pub(super) is_exclusive: bool,
     /// The range of its axis lengths among those of all arguments, if it has axes. Their product is its width.
     pub(super) lengths: Option<(u32, u32)>,
+    /// Whether gradients flow to it.
+    pub(super) carries: bool,
+    /// The input that is the gradient stored at it.
+    pub(super) gradient: Option<u32>,
 }
 
 /// The description of a call's arguments. Reused from one call to the next to avoid allocations.
@@ -148,9 +152,7 @@ impl Layout {
     }
 
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
-        if var.flags() & flag::GRAD != 0 && !gradients::is_suspended() {
-            refuse_gradients(var);
-        }
+        let carries = scopes::is_enabled(var);
         let lengths = self.next_lengths.take();
         // Equal constants are one node by value numbering, but may differ in the next call.
         let is_constant = var.op() == Op::Literal;
@@ -176,10 +178,39 @@ impl Layout {
         if let (Form::Literal, Some(bits)) = (form, var.known_bits()) {
             self.literals.push(bits);
         }
+        let is_recorded = carries && !self.is_compiled;
         let of_form = (form as u64) << 8 | (var.ty() as u64) << 16 | u64::from(is_shared) << 40;
-        self.words.push(tag(Tag::Array) | of_form);
-        self.inputs.push(Input { var: var.clone(), form, is_shared, is_exclusive, lengths });
+        self.words.push(tag(Tag::Array) | of_form | u64::from(is_recorded) << 41);
+        let var = var.clone();
+        self.inputs.push(Input { var, form, is_shared, is_exclusive, lengths, carries, gradient: None });
         self.index_last(is_constant);
+        if is_recorded {
+            self.gradient_of_last();
+        }
+    }
+
+    /// Adds the gradient that is stored at the last input.
+    #[cold]
+    fn gradient_of_last(&mut self) {
+        let Some(of) = self.inputs.last() else { return };
+        let Some(var) = autodiff::stored_at_variable(&of.var) else { return };
+        let lengths = of.lengths.filter(|_| of.var.lanes() == var.lanes());
+        let (form, position) = (Form::Memory, self.inputs.len());
+        self.inputs[position - 1].gradient = Some(position as u32);
+        self.words.push(tag(Tag::Array) | (form as u64) << 8 | (var.ty() as u64) << 16 | 1 << 42);
+        let (is_shared, is_exclusive, carries) = (false, false, false);
+        self.inputs.push(Input { var, form, is_shared, is_exclusive, lengths, carries, gradient: None });
+        self.index_last(true);
+    }
+
+    /// Returns whether gradients flow to an argument.
+    pub(super) fn carries(&self) -> bool {
+        self.inputs.iter().any(|input| input.carries)
+    }
+
+    /// Returns whether gradients flow to an array behind a shared reference, for which a body has no copy.
+    pub(super) fn carries_to_shared(&self) -> bool {
+        self.inputs.iter().any(|input| input.carries && input.is_shared)
     }
 
     /// For each input, returns the first one whose width a recording may take to be the same: it is the same now, and
@@ -254,7 +285,7 @@ fn ambient() -> u64 {
             2 + other.to_string().bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)))
         }
     };
-    device << 1 | u64::from(fast::is_on())
+    device << 2 | u64::from(gradients::is_suspended()) << 1 | u64::from(fast::is_on())
 }
 
 fn host(words: &mut Vec<u64>, value: &HostValue) {
@@ -342,7 +373,7 @@ pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str],
         let mut visit = |path: &str, leaf: Leaf<'_>| match leaf {
             Leaf::Array(var) | Leaf::Shared(var) => {
                 layout.array(var, false, is_exclusive);
-                if widths.len() < layout.inputs.len() {
+                while widths.len() < layout.inputs.len() {
                     widths.push(format!("{path}.width()"));
                 }
             }
@@ -360,6 +391,7 @@ pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str],
 fn array_in_words(var: &Var, is_exclusive: bool) -> String {
     let (ty, width) = (var.ty(), var.lanes());
     match (var.op(), var.known_bits().filter(|_| !is_exclusive)) {
+        _ if scopes::is_enabled(var) => format!("{ty} × {width} that carries gradients"),
         (Op::Literal, Some(bits)) => format!("the constant {} × {width}", number(ty, bits)),
         (_, Some(_)) => format!("an opaque {ty} × {width}"),
         _ => format!("{ty} × {width}"),
@@ -380,13 +412,4 @@ pub(super) fn host_in_words(value: &HostValue) -> String {
 
 fn number(ty: Type, bits: u64) -> String {
     format!("{} ({ty})", jit_runtime::ir::print::Literal(ty, bits))
-}
-
-/// Rejects arguments through which gradients would not flow: a replay records nothing.
-#[cold]
-fn refuse_gradients(var: &Var) -> ! {
-    Misuse::new("an argument of a frozen function carries gradients, which do not flow through it", var.site())
-        .value("the argument", var)
-        .hint("compute the gradient inside of the function, or pass `x.detach()`")
-        .panic()
 }

@@ -21,12 +21,16 @@
 //! | host calls | `host` |
 //! | comparing replays with the body | `verify` |
 //! | one recording for all calls, which executors are | `program` |
+//! | how gradients flow through a call | `flows`; its derivative, a frozen function: `derivative`, `again` |
 
+mod again;
 mod argument;
 mod call;
 mod closure;
+mod derivative;
 mod explain;
 mod explanation;
+mod flows;
 mod function;
 mod host;
 mod layout;

@@ -20,13 +20,17 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
     const IS_EXCLUSIVE: bool = false;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
-        let any: &dyn Any = self.0;
+        Self::show_proxy(self.0, visitor);
+    }
+
+    fn show_proxy(given: &T, visitor: &mut Visitor<'_>) {
+        let any: &dyn Any = given;
         // `usize` and `isize` are not element types.
         let size = any.downcast_ref::<usize>().map(|number| *number as u64);
         let size = size.or_else(|| any.downcast_ref::<isize>().map(|number| *number as u64));
         let mut number = size.map(|bits| HostValue::Parameter(Type::U64, bits));
         if number.is_none() {
-            self.0.traverse(&mut Visitor::new(&mut |_, leaf| {
+            given.traverse(&mut Visitor::new(&mut |_, leaf| {
                 if let Leaf::Host(HostValue::Number(ty, bits)) = leaf {
                     number = Some(HostValue::Parameter(ty, bits));
                 }
@@ -37,6 +41,10 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
 
     fn proxy(&self) -> T {
         self.0.clone()
+    }
+
+    fn copy(proxy: &T) -> T {
+        proxy.clone()
     }
 
     fn put(&mut self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
@@ -55,6 +63,10 @@ impl<T: Element> Argument for Lifted<T> {
 
     fn proxy(&self) -> Array<T> {
         self.0.clone()
+    }
+
+    fn copy(proxy: &Array<T>) -> Array<T> {
+        proxy.clone()
     }
 
     fn put(&mut self, _: &Array<T>, _: bool, _: &mut VisitorMut<'_>) {}

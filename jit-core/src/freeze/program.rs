@@ -72,7 +72,7 @@ impl Program {
         let function = Function::at(site, name, parameters, Options::DEFAULT);
         with_scratch(|scratch| {
             scratch.layout.fill_compiled(arguments, parameters, lifted);
-            let call = Call::<'_, A, R>::new(&function, site, typeid::of::<A::Proxies>());
+            let call = Call::<'_, A, R>::new(&function, site, typeid::of::<A::Proxies>(), None);
             let lifted_literals = vec![true; scratch.layout.literals.len()];
             let traced = call.trace(scratch, arguments, body, &lifted_literals, Purpose::Compile)?;
             let plan = traced.plan.map_err(|reason| cannot_be_compiled(name, &reason, site))?;
@@ -141,7 +141,7 @@ impl Program {
             return Err(self.other_shared(plan, site));
         }
         host::check_arguments(&scratch.layout, site);
-        let call = Call::<'_, A, R>::new(&self.function, site, typeid::of::<A::Proxies>());
+        let call = Call::<'_, A, R>::new(&self.function, site, typeid::of::<A::Proxies>(), None);
         call.evaluate(&mut scratch.layout)?;
         plan.give(&mut scratch.layout, &self.entry.lifted);
         let policy = (self.policy != cache::CachePolicy::ReadWrite).then(|| self.policy.enter());

@@ -8,11 +8,13 @@ use jit_runtime::{Error, Site};
 
 use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, put};
+use super::flows::{self, Flows};
 use super::function::{CallPlan, Entry, Plan, Value};
 use super::layout::{self, Form, Input, Layout};
 use super::shared::{self, SharedLeaf};
 use super::{explain, host};
 use crate::capture::launches::{self, Purpose};
+use crate::graph::gradients::{self, Scope};
 use crate::graph::node::Var;
 use crate::schedule;
 use crate::size::{Size, table};
@@ -25,6 +27,8 @@ struct Ran<T, R> {
     result: R,
     /// The nodes that represented the inputs.
     nodes: Vec<Var>,
+    /// Those before some of them became variables.
+    values: Vec<Var>,
     /// Whether the host values in the arguments are unchanged.
     is_unchanged: bool,
     /// The shared leaves of the arguments.
@@ -44,6 +48,7 @@ pub(super) struct Traced<T, R> {
     pub(super) widths: Vec<u32>,
     /// The plain numbers that decisions depended on.
     pub(super) decided: Vec<bool>,
+    flows: Option<Arc<Flows>>,
 }
 
 impl<A: Arguments, R: Recordable> Call<'_, A, R> {
@@ -58,7 +63,10 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<R, Error> {
         self.announce(&arguments, &scratch.layout, guard_failures.first())?;
         let traced = self.trace(scratch, &arguments, body, &lifted, Purpose::Freeze)?;
-        let Traced { templates, plan, is_unchanged, mut current, given_back, widths, decided } = traced;
+        let Traced { templates, plan, is_unchanged, mut current, given_back, widths, decided, flows } = traced;
+        if let Some(flows) = &flows {
+            self.connect(flows, &scratch.layout, &arguments, &mut current)?;
+        }
         // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
         let result =
             put(&mut arguments, &templates, is_unchanged, &mut current, given_back, self.site, &mut |size, _| {
@@ -81,10 +89,12 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let layout = &scratch.layout;
         let session = launches::begin(purpose);
         let widths = layout.equal_widths(&scratch.found);
-        let Ran { mut proxies, mut result, nodes, is_unchanged, shared } =
+        let Ran { mut proxies, mut result, nodes, values: plain, is_unchanged, shared } =
             self.run_body(arguments, layout, (lifted, &widths), body)?;
-        let leaves = self.leaves(&proxies, &result)?;
-        let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
+        let mut leaves = self.leaves(&proxies, &result)?;
+        let flows = Flows::close(layout, &nodes, &mut leaves).map(Arc::new);
+        let (slots, kept) = (Vec::new(), Vec::new());
+        let mut outputs = Outputs { nodes: &nodes, plain: &plain, layout, slots, kept, site: self.site };
         let values = outputs.values(&leaves)?;
         let Outputs { slots, mut kept, .. } = outputs;
         let sizes = sizes::<A>(&mut proxies, &mut result);
@@ -92,7 +102,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let decided = launches::decided();
         let finished = session.finish(slots);
         let mut current = current(&leaves, &values, layout);
-        drop((leaves, nodes));
+        drop((leaves, nodes, plain));
         host::part(&mut kept);
         host::part(&mut current);
         let given_back = result.clone();
@@ -100,8 +110,18 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         strip_tree(&mut result);
         let templates = Templates { proxies, result };
         let may_donate = may_donate(&values, layout);
-        let plan = finished.map(|recording| Plan { recording, values, sizes, is_unchanged, shared, may_donate, kept });
-        Ok(Traced { templates, plan, is_unchanged, current, given_back, widths, decided })
+        let of_plan = flows.clone();
+        let plan = finished.map(|recording| Plan {
+            recording,
+            values,
+            sizes,
+            is_unchanged,
+            shared,
+            may_donate,
+            kept,
+            flows: of_plan,
+        });
+        Ok(Traced { templates, plan, is_unchanged, current, given_back, widths, decided, flows })
     }
 
     /// Notes that the function is recorded, and why. Fails if the number of recordings exceeds the budget.
@@ -128,7 +148,11 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<Ran<A::Proxies, R>, Error> {
         let mut proxies = arguments.proxies();
         let given = InputSizes::new(layout, equal_widths, self.site);
-        let nodes = inputs(layout, lifted, &given.widths, self.site)?;
+        let values = inputs(layout, lifted, &given.widths, self.site)?;
+        let mut nodes = values.clone();
+        flows::open(layout, &mut nodes, self.site);
+        // The values that the caller has chosen for gradients are others.
+        let _scope = Scope::begin(gradients::is_suspended());
         lend_inputs::<A>(&mut proxies, layout, &nodes, &given.lengths, self.site);
         let (before, mut shared) = (host_values::<A>(&proxies), shared::in_proxies::<A>(&proxies));
         let result = body(&mut proxies);
@@ -141,7 +165,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         } else if shared::are_fields_skipped::<A>(&proxies) {
             launches::give_up(|| "fields that `Traverse` skips would become those of this call".to_owned());
         }
-        Ok(Ran { proxies, result, nodes, is_unchanged, shared })
+        Ok(Ran { proxies, result, nodes, values, is_unchanged, shared })
     }
 
     /// Returns the arrays of the arguments that the body may have changed, and those of the result.
@@ -260,6 +284,8 @@ fn host_values<A: Arguments>(proxies: &A::Proxies) -> Vec<HostValue> {
 /// Classifies the arrays that are returned.
 struct Outputs<'a> {
     nodes: &'a [Var],
+    /// The inputs without gradients.
+    plain: &'a [Var],
     layout: &'a Layout,
     slots: Vec<SlotId>,
     kept: Vec<Var>,
@@ -280,6 +306,9 @@ impl Outputs<'_> {
         let is_it = |(node, input): (&Var, &Input)| node.is_same(leaf) || (input.is_shared && input.var.is_same(leaf));
         if let Some(input) = self.nodes.iter().zip(&self.layout.inputs).position(is_it) {
             return Ok(Value::Input(input as u32));
+        }
+        if let Some(input) = self.plain.iter().position(|node| node.is_same(leaf)) {
+            return Ok(Value::Detached(input as u32));
         }
         launches::check_result(leaf, self.site)?;
         let (ty, len) = (leaf.ty(), table::id_of_extent(leaf.extent()));
@@ -306,6 +335,7 @@ impl Outputs<'_> {
 fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
     let current = leaves.iter().zip(values).map(|(leaf, value)| match value {
         Value::Input(number) => layout.inputs[*number as usize].var.clone(),
+        Value::Detached(number) => record::detached(&layout.inputs[*number as usize].var),
         _ => leaf.clone(),
     });
     current.collect()
@@ -314,8 +344,10 @@ fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
 /// For each input, returns whether it is not among the returned arrays, so that replays may overwrite it if it has no
 /// other owner.
 fn may_donate(values: &[Value], layout: &Layout) -> Vec<bool> {
-    let is_input =
-        |input: usize| values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input));
+    let is_input = |input: usize| {
+        let is_it = |value: &Value| matches!(value, Value::Input(of) | Value::Detached(of) if *of as usize == input);
+        values.iter().any(is_it)
+    };
     (0..layout.inputs.len()).map(|input| !is_input(input)).collect()
 }
 

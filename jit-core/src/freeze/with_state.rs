@@ -32,6 +32,16 @@ impl<A: Arguments, F: Fn(&A, &mut Visitor<'_>)> Arguments for WithState<A, F> {
         self.arguments.proxies()
     }
 
+    const ARE_COPIES_COMPLETE: bool = false;
+
+    fn copies(proxies: &A::Proxies) -> A::Proxies {
+        A::copies(proxies)
+    }
+
+    fn show_copies(proxies: &A::Proxies, visitor: &mut Visitor<'_>) {
+        A::show_copies(proxies, visitor);
+    }
+
     fn show_proxies(proxies: &A::Proxies, visit: &mut Visit<'_>) {
         A::show_proxies(proxies, visit);
         visit(false, &mut |_| {});

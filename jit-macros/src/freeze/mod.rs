@@ -176,7 +176,7 @@ impl Frozen {
         quote_spanned! {span=>
             #definition
             #(#remembered)*
-            match #private::freeze::call::<_, #result, _>(#function, #given, |#proxies| #callee(#lent)) {
+            match #private::freeze::call::<_, #result, _>(#function, #given, move |#proxies| #callee(#lent)) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => {
                     #[allow(clippy::let_unit_value)]

@@ -331,6 +331,8 @@ impl Lifting<'_> {
         let name = Ident::new("__frozen_other", span);
         let inner = self.beside(&name.to_token_stream(), &parameter, &number, &written);
         self.visit_expr_mut(&mut other);
+        // Parentheses around an argument are a warning.
+        let other = bare(&other);
         let combined = if is_left { quote!(#inner #op #name) } else { quote!(#name #op #inner) };
         syn::parse2(quote_spanned!(span=> #private::freeze::mixed(#other, |#name| #combined))).ok()
     }

@@ -70,6 +70,7 @@ struct Layer {
 }
 
 #[freeze]
+#[deny(unused_parens)]
 fn chained(x: &Float, layers: &[Layer], scale: f32) -> Float {
     let mut x = x.clone();
     for layer in layers {
@@ -155,8 +156,7 @@ fn changed_arguments_carry_gradients() {
     }
     on_each_device(|| {
         let run = |stiffness: &Float, is_frozen: bool| {
-            let mut state =
-                State { position: Float::from([1.0, 2.0]), velocity: Float::from([0.0, 0.5]), steps: 0 };
+            let mut state = State { position: Float::from([1.0, 2.0]), velocity: Float::from([0.0, 0.5]), steps: 0 };
             advance::set_enabled(is_frozen);
             for _ in 0..10 {
                 advance(&mut state, stiffness);
@@ -437,5 +437,24 @@ fn methods_of_generic_types_have_derivatives() {
             assert_eq!(model.gain.grad().item().unwrap(), 6.0);
             assert_eq!(model.inner.1, 3);
         }
+    });
+}
+
+#[jit]
+fn doubled(x: &Float) -> Float {
+    x * 2.0
+}
+
+#[test]
+fn executors_refuse_arguments_with_gradients() {
+    on_each_device(|| {
+        let mut x = variable(&[1.0, 2.0]);
+        let exe = doubled::compile(&x).unwrap();
+        let error = exe.call(&x).unwrap_err().to_string();
+        assert!(error.contains("`doubled` carries gradients, and an executor has no derivative"), "{error}");
+        assert!(error.contains("frozen.rs"), "{error}");
+        assert_eq!(ad::suspend(|| exe.call(&x)).unwrap().to_vec().unwrap(), [2.0, 4.0]);
+        x.disable_grad();
+        assert_eq!(exe.call(&x).unwrap().to_vec().unwrap(), [2.0, 4.0]);
     });
 }

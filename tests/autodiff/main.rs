@@ -5,6 +5,7 @@ mod basics;
 mod branches;
 mod custom;
 mod frozen;
+mod frozen_rows;
 mod functional;
 mod leaks;
 mod library;

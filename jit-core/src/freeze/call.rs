@@ -153,7 +153,7 @@ pub(super) struct Call<'f, A: Arguments, R> {
     pub(super) site: Site,
     pub(super) of: TypeId,
     /// The body, if it can run again.
-    again: Option<again::Function<A::Proxies, R>>,
+    pub(super) again: Option<again::Function<A::Proxies, R>>,
 }
 
 /// A call that no recording fits.

@@ -102,11 +102,6 @@ impl Flows {
         any.then_some(flows)
     }
 
-    /// Describes calls whose float arrays all depend on the arguments.
-    pub(super) fn of_all(leaves: impl Iterator<Item = Status>) -> Flows {
-        Flows { leaves: leaves.collect(), stored: Vec::new() }
-    }
-
     /// Returns whether traversals in the body have stored gradients.
     pub(super) fn has_traversals(&self) -> bool {
         !self.stored.is_empty()

@@ -17,6 +17,7 @@ use super::layout::{self, Layout};
 use super::{host, shared};
 use crate::capture::launches::{self, Purpose};
 use crate::capture::{self, host_call};
+use crate::graph::Var;
 use crate::trace::{function_label, region, report};
 use crate::traverse::{Leaf, Visitor};
 
@@ -162,6 +163,9 @@ impl Program {
         if self.words[1..] != layout.words[1..] {
             return Err(self.other_arguments(arguments, None, site));
         }
+        if let Some(input) = layout.inputs.iter().find(|input| input.carries) {
+            return Err(self.no_derivative(&input.var, site));
+        }
         let mut numbers = self.entry.numbers.iter().zip(&layout.numbers);
         let differs = numbers.position(|(own, given)| own.is_some_and(|own| own != *given));
         differs.map_or(Ok(()), |number| Err(self.other_arguments(arguments, Some(number), site)))
@@ -202,6 +206,19 @@ impl Program {
             }
             None => "compile another executor for these arguments",
         };
+        Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
+    }
+
+    /// The error of a call through which gradients would flow.
+    #[cold]
+    fn no_derivative(&self, var: &Var, site: Site) -> Error {
+        let (name, made) = (self.function.name, var.site());
+        let (file, line) = (made.file(), made.line());
+        let message = format!(
+            "an argument of the executor of `{name}` carries gradients, and an executor has no derivative; it was made \
+             at {file}:{line}"
+        );
+        let hint = format!("call `{name}` itself, or freeze it, or pass the argument as `x.detach()`");
         Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
     }
 

@@ -150,7 +150,9 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let given = InputSizes::new(layout, equal_widths, self.site);
         let values = inputs(layout, lifted, &given.widths, self.site)?;
         let mut nodes = values.clone();
-        flows::open(layout, &mut nodes, self.site);
+        if self.again.is_some() {
+            flows::open(layout, &mut nodes, self.site);
+        }
         // The values that the caller has chosen for gradients are others.
         let _scope = Scope::begin(gradients::is_suspended());
         lend_inputs::<A>(&mut proxies, layout, &nodes, &given.lengths, self.site);

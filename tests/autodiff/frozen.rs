@@ -458,3 +458,23 @@ fn executors_refuse_arguments_with_gradients() {
         assert_eq!(exe.call(&x).unwrap().to_vec().unwrap(), [2.0, 4.0]);
     });
 }
+
+#[test]
+fn values_that_are_evaluated_in_the_body_may_be_detached() {
+    on_each_device(|| {
+        let frozen = Frozen::new(|x: &Float| {
+            let y = x * 2.0;
+            y.eval().unwrap();
+            let constant = y.detach();
+            (&y * &constant, constant)
+        });
+        for values in [[1.0, 2.0], [3.0, 4.0]] {
+            let x = variable(&values);
+            let (y, constant) = frozen.call(&x);
+            assert!(!constant.grad_enabled());
+            assert_eq!(constant.to_vec().unwrap(), values.map(|x| 2.0 * x));
+            y.sum().backward().unwrap();
+            assert_eq!(x.grad().to_vec().unwrap(), values.map(|x| 4.0 * x));
+        }
+    });
+}

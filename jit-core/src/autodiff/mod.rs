@@ -6,7 +6,7 @@
 //!
 //! | part | file |
 //! |---|---|
-//! | variables: `enable_grad`, `grad`, `backward`, … | `variable` |
+//! | variables: `enable_grad`, `grad`, `backward`, …; those of whole values | `variable`, `trees` |
 //! | traversals from several values, several times; scopes that gradients leave at their end | `traversal`, `isolate` |
 //! | derivatives of functions, to any order | `functional` |
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
@@ -40,6 +40,7 @@ mod simplify;
 mod special;
 mod transposed;
 mod traversal;
+mod trees;
 mod variable;
 mod vertex;
 mod weight;
@@ -56,6 +57,7 @@ pub use report::{Retained, retained, whos};
 pub(crate) use report::{is_variable, names_of_gradients};
 pub use simplify::{set_graph_simplification, simplify_graph};
 pub use traversal::{Keep, Mode};
+pub use trees::{clear_grad, detach, disable_grad, enable_grad, grad_of};
 pub(crate) use variable::{clear_stored, set_stored, stored_at_variable, variable};
 
 use crate::graph::Var;

@@ -45,14 +45,7 @@ impl<T: Element> Array<T> {
     /// ```
     #[track_caller]
     pub fn enable_grad(&mut self) {
-        // In a traced loop, any number may carry gradients until the loop is complete.
-        let is_variable = carries(self.var()) && self.var().region() == RegionId::NONE;
-        if !T::TYPE.is_float() || is_variable || gradients::is_suspended() {
-            return;
-        }
-        let variable = variable(self.var(), Site::here());
-        self.var().label().into_iter().for_each(|label| variable.set_label(label));
-        *self = Array::from_var(variable);
+        enable(self.var_mut(), Site::here());
     }
 
     /// Makes the array a constant: [`Array::detach`] in place.
@@ -81,11 +74,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn grad(&self) -> Self {
-        let stored = stored_gradient(self.var()).unwrap_or_else(|error| misuse::panic_with(error));
-        Array::from_var(match stored {
-            Some(gradient) => record::broadcast(&gradient, self.width()),
-            None => record::literal(T::TYPE, 0, self.width()),
-        })
+        Array::from_var(gradient_of(self.var()).unwrap_or_else(|error| misuse::panic_with(error)))
     }
 
     /// Stores a gradient: as the start of [`backward_from`](super::backward_from) or
@@ -220,6 +209,27 @@ pub(super) fn store(var: &Var, gradient: Option<Var>) {
 /// Returns the stored gradient, without tangents that flow to it.
 pub(super) fn stored(var: &Var) -> Option<Var> {
     tape::read(var, |record| record.gradient.clone()).flatten()
+}
+
+/// Makes an array a variable, if it can be one and is none.
+pub(super) fn enable(var: &mut Var, site: Site) {
+    // In a traced loop, any number may carry gradients until the loop is complete.
+    let is_variable = carries(var) && var.region() == RegionId::NONE;
+    if !var.ty().is_float() || is_variable || gradients::is_suspended() {
+        return;
+    }
+    let variable = variable(var, site);
+    var.label().into_iter().for_each(|label| variable.set_label(label));
+    *var = variable;
+}
+
+/// Returns the gradient of an array, as wide as it: zeros if there is none.
+#[track_caller]
+pub(super) fn gradient_of(var: &Var) -> Result<Var, Error> {
+    Ok(match stored_gradient(var)? {
+        Some(gradient) => record::broadcast(&gradient, var.width()),
+        None => record::literal(var.ty(), 0, var.width()),
+    })
 }
 
 /// Returns a variable with some value.

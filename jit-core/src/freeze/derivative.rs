@@ -20,7 +20,7 @@ use super::layout::Layout;
 use crate::autodiff::Called;
 use crate::capture::launches;
 use crate::graph::Var;
-use crate::graph::gradients::Scope;
+use crate::graph::gradients::{self, Scope};
 use crate::graph::tape::{self, Call, Flow, Rule};
 use crate::trace::record;
 use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
@@ -140,7 +140,10 @@ impl FrozenRule {
     /// Returns the arguments of the derivative.
     fn arguments(&self, call: &Call, flows: Vec<Var>) -> Differentiated {
         let (mut again, mut sources) = (self.call.copy(), self.map.sources.iter());
+        // Gradients flow through them only if those of the derivative are wanted.
+        let is_final = gradients::is_suspended();
         again.lend(&mut VisitorMut::new(&mut |_, var| match sources.next() {
+            Some(Source::Input(position)) if is_final => *var = record::detached(&call.inputs[*position as usize]),
             Some(Source::Input(position)) => *var = call.inputs[*position as usize].clone(),
             Some(Source::Saved(position)) => *var = call.saved[*position as usize].clone(),
             None => {}

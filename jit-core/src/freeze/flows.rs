@@ -12,6 +12,7 @@ use super::derivative::Derivative;
 use super::layout::Layout;
 use crate::autodiff;
 use crate::graph::Var;
+use crate::graph::gradients::Scope;
 use crate::graph::node::flag;
 use crate::graph::tape::{self, Tape};
 use crate::trace::record;
@@ -128,6 +129,8 @@ impl Flows {
             }
         }
         if let Some(derivative) = derivative {
+            // Those that carry gradients do so although the caller has suspended them.
+            let _scope = Scope::begin(false);
             derivative.attach(values, site);
         }
         let mut arrived = Vec::new();

@@ -16,7 +16,7 @@ use super::argument::Arguments;
 use super::function::Entry;
 use crate::autodiff;
 use crate::graph::Op;
-use crate::graph::node::{Node, Var};
+use crate::graph::node::{Node, Var, flag};
 use crate::graph::{gradients, scopes};
 use crate::size::Size;
 use crate::trace::fast;
@@ -152,7 +152,9 @@ impl Layout {
     }
 
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
-        let carries = scopes::is_enabled(var);
+        // Where gradients are suspended, the body may resume them.
+        let is_suspended = gradients::is_suspended() && !is_shared;
+        let carries = if is_suspended { var.flags() & flag::GRAD != 0 } else { scopes::is_enabled(var) };
         let lengths = self.next_lengths.take();
         // Equal constants are one node by value numbering, but may differ in the next call.
         let is_constant = var.op() == Op::Literal;

@@ -17,7 +17,7 @@ use super::layout::{self, Layout};
 use super::{host, shared};
 use crate::capture::launches::{self, Purpose};
 use crate::capture::{self, host_call};
-use crate::graph::Var;
+use crate::graph::{Var, scopes};
 use crate::trace::{function_label, region, report};
 use crate::traverse::{Leaf, Visitor};
 
@@ -163,7 +163,7 @@ impl Program {
         if self.words[1..] != layout.words[1..] {
             return Err(self.other_arguments(arguments, None, site));
         }
-        if let Some(input) = layout.inputs.iter().find(|input| input.carries) {
+        if let Some(input) = layout.inputs.iter().find(|input| scopes::is_enabled(&input.var)) {
             return Err(self.no_derivative(&input.var, site));
         }
         let mut numbers = self.entry.numbers.iter().zip(&layout.numbers);

@@ -11,11 +11,11 @@ use jit_runtime::memory::Buffer;
 
 use super::{fast, fold, region};
 use crate::capture::{host_call, launches, nodes};
-use crate::graph::gradients;
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
 use crate::graph::tape;
+use crate::graph::{gradients, numbering};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -274,8 +274,17 @@ pub(crate) fn detached(a: &Var) -> Var {
     if let Some(value) = tape::value_in_memory(a) {
         return value;
     }
+    let (op, ty, width, operands, site) = (Op::Identity, a.ty(), a.extent(), [None; 3], Site::here());
+    // The same memory: no kernel copies it, and what gradients flow through is not kept.
+    if let Some(buffer) = a.data() {
+        let region = RegionId::NONE;
+        let value = Var::new(Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site });
+        value.set_data(buffer);
+        numbering::note_made(&value);
+        return value;
+    }
     let _suspended = gradients::Scope::begin(true);
-    node(Op::Identity, a.ty(), a.extent(), [Some(a), None, None])
+    node(op, ty, width, [Some(a), None, None])
 }
 
 /// Records a conversion by value.

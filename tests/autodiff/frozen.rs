@@ -464,7 +464,7 @@ fn values_that_are_evaluated_in_the_body_may_be_detached() {
     on_each_device(|| {
         let frozen = Frozen::new(|x: &Float| {
             let y = x * 2.0;
-            y.eval().unwrap();
+            jit::eval(&y).unwrap();
             let constant = y.detach();
             (&y * &constant, constant)
         });

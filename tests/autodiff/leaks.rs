@@ -29,7 +29,7 @@ fn detached_values_keep_nothing_alive() {
     let mut x = Float::from([1.0, 2.0]);
     x.enable_grad();
     let (y, line) = (&x * 2.0, line!());
-    y.eval().unwrap();
+    jit::eval(&y).unwrap();
     assert_eq!(kept_by(line), 1);
     let constant = y.detach();
     drop((x, y));

@@ -153,8 +153,8 @@ impl Layout {
 
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
         // Where gradients are suspended, the body may resume them.
-        let is_suspended = gradients::is_suspended() && !is_shared;
-        let carries = if is_suspended { var.flags() & flag::GRAD != 0 } else { scopes::is_enabled(var) };
+        let may_resume = || gradients::is_suspended() && !is_shared;
+        let carries = var.flags() & flag::GRAD != 0 && (may_resume() || scopes::is_enabled(var));
         let lengths = self.next_lengths.take();
         // Equal constants are one node by value numbering, but may differ in the next call.
         let is_constant = var.op() == Op::Literal;

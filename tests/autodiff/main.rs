@@ -7,6 +7,7 @@ mod custom;
 mod frozen;
 mod frozen_rows;
 mod functional;
+mod inside_loops;
 mod leaks;
 mod library;
 mod loop_rows;

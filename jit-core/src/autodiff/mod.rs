@@ -13,7 +13,7 @@
 //! | the graph as gradients see it | `vertex` |
 //! | reverse and forward mode | `reverse`, `forward` |
 //! | how gradients pass an operation, by its lanes | `node`, `weight`, `special`, `transposed` |
-//! | recorded loops, per-lane local memory | `loops`, `memory` |
+//! | recorded loops, traversals in them, per-lane local memory | `loops`, `inside`, `memory` |
 //! | fewer values for the gradients of evaluated ones | `simplify` |
 //! | gradients that nobody can ask for any more | `collect` |
 //! | drawings and listings | `draw`, `report` |
@@ -28,6 +28,7 @@ mod draw;
 mod form;
 mod forward;
 mod functional;
+mod inside;
 mod isolate;
 mod loops;
 mod memory;

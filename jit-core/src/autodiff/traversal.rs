@@ -12,10 +12,11 @@ use super::isolate::{is_allowed, postpone};
 use super::reverse::Gradients;
 use super::variable::{accumulate, emit_tangent, independent, store, stored, take};
 use super::vertex::{Source, Value, Vertex, carries, order};
-use super::{collect, weight};
+use super::{collect, inside, weight};
 use crate::graph::Var;
 use crate::graph::gradients::Scope;
 use crate::graph::node::flag;
+use crate::graph::payload::RegionId;
 use crate::graph::scopes::is_before_isolation;
 use crate::graph::tape;
 use crate::thread_state::thread_state;
@@ -65,7 +66,7 @@ impl Seed {
 /// Returns a gradient on the lanes that reach the current code, and zero on others: a traversal in a branch is theirs.
 /// A value of width 1 counts if any lane does.
 #[track_caller]
-fn on_lanes(var: &Var, gradient: Var) -> Var {
+pub(super) fn on_lanes(var: &Var, gradient: Var) -> Var {
     let Some(mut mask) = region::current_mask() else { return gradient };
     if var.width() == 1 && mask.width() != 1 {
         mask = reduce::reduce(ReduceOp::Or, &mask);
@@ -126,6 +127,26 @@ pub(super) fn flow_from(seeds: &[(Var, Var)], keep: Keep) -> Result<(), Error> {
 fn flow(seeds: &[(Var, Var)], keep: Keep, is_start: &dyn Fn(&Var) -> bool) -> Result<(), Error> {
     let begin = Instant::now();
     collect::collect();
+    let inside = region::innermost_loop();
+    if inside != RegionId::NONE {
+        let Some(found) = inside::flow(inside, seeds)? else { return nothing_flows(NO_VARIABLE) };
+        found.iter().for_each(|(var, gradient)| accumulate(var, gradient));
+        return Ok(());
+    }
+    // The other arm of a branch, and other targets of a call, are recorded on the same values.
+    let keep = if region::is_open() { Keep::Graph } else { keep };
+    // The seeds are zero on lanes that are not there.
+    region::outside_of_branches(|| flow_outside(seeds, keep, is_start, begin))
+}
+
+/// Lets gradients flow from values where no loop is open.
+#[track_caller]
+fn flow_outside(
+    seeds: &[(Var, Var)],
+    keep: Keep,
+    is_start: &dyn Fn(&Var) -> bool,
+    begin: Instant,
+) -> Result<(), Error> {
     let from: Vec<Var> = seeds.iter().map(|(var, _)| var.clone()).collect();
     let mut vertices = order(&from, &[])?;
     if !vertices.iter().any(|vertex| variable(vertex).is_some()) {
@@ -145,8 +166,7 @@ fn flow(seeds: &[(Var, Var)], keep: Keep, is_start: &dyn Fn(&Var) -> bool) -> Re
     found.iter().chain(&stopped).filter(|(var, _)| is_start(var)).for_each(|(var, _)| drop(take(var)));
     found.iter().for_each(|(var, gradient)| accumulate(var, gradient));
     stopped.iter().for_each(|(var, gradient)| postpone(var, gradient, keep));
-    // The other arm of a branch, and other targets of a call, are recorded on the same values.
-    if keep == Keep::Nothing && !region::is_open() {
+    if keep == Keep::Nothing {
         release(&vertices);
     }
     log("backward", &vertices, begin);
@@ -178,7 +198,7 @@ fn stops(vertices: &mut Vec<Vertex>) -> Vec<Var> {
     stops.collect()
 }
 
-fn variable(vertex: &Vertex) -> Option<&Var> {
+pub(super) fn variable(vertex: &Vertex) -> Option<&Var> {
     match vertex {
         Vertex::Value(Value { var, source: Source::Variable }) => Some(var),
         _ => None,

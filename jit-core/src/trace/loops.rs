@@ -165,9 +165,8 @@ impl LoopRecorder {
         let node = control_node(Op::Loop, lanes.width, Payload::Loop(payload), region::innermost_loop(), self.site);
         numbering::count_work(Op::Loop.weight());
         region::note_write(&node);
-        for (mut report, positions) in reports.into_iter().zip(reported) {
-            report.arrays = positions.map(|position| loop_result(&node, position)).collect();
-            region::add_report(report);
+        for (report, positions) in reports.into_iter().zip(reported) {
+            report.end_loop(&node, positions.map(|position| loop_result(&node, position)));
         }
         let results = kept.into_iter().filter(|(position, _)| !is_count(*position));
         results.map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()

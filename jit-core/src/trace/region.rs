@@ -311,18 +311,41 @@ pub(crate) fn add_report(report: Report) {
     left.into_iter().for_each(Report::keep);
 }
 
-/// Adds a number of states to each open loop, outermost first; returns each loop with the position of the first of
-/// them.
-pub(crate) fn claim_states(count: usize) -> Vec<(RegionId, usize)> {
+/// Adds a number of states to each open loop inside of a region, outermost first; returns each loop with the position
+/// of the first of them.
+pub(crate) fn claim_states(count: usize, around: RegionId) -> Vec<(RegionId, usize)> {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
-        let loops = frames.iter_mut().filter(|frame| frame.is_loop());
+        let loops = frames.iter_mut().filter(|frame| frame.is_loop() && frame.id.get() > around.get());
         let claim = |frame: &mut Frame| {
             frame.states += count;
             (frame.id, frame.states - count)
         };
         loops.map(claim).collect()
     })
+}
+
+/// Adds a state to the innermost open loop; returns it with the position of the state.
+pub(crate) fn claim_state() -> Option<(RegionId, usize)> {
+    STACK.with(|stack| {
+        let mut frames = stack.frames.borrow_mut();
+        let frame = frames.iter_mut().rev().find(|frame| frame.is_loop())?;
+        frame.states += 1;
+        Some((frame.id, frame.states - 1))
+    })
+}
+
+/// Calls a function as if no region were open. What it records must be right on all lanes. No loop is open.
+pub(crate) fn outside_of_branches<R>(function: impl FnOnce() -> R) -> R {
+    struct Reopen(Vec<Frame>);
+    impl Drop for Reopen {
+        fn drop(&mut self) {
+            let frames = std::mem::take(&mut self.0);
+            let _ = STACK.try_with(|stack| stack.frames.replace(frames));
+        }
+    }
+    let _reopen = Reopen(STACK.with(|stack| stack.frames.take()));
+    function()
 }
 
 /// Returns the innermost loop that is open on this thread.

@@ -50,7 +50,16 @@ enum What {
     Lines { lines: Lines, count: Arc<Buffer>, list: Arc<Buffer> },
     /// An error that the launch detects.
     Assertion(Arc<Buffer>),
+    /// A sum of loops, which is passed to a function when they are complete, with the outermost of them.
+    Sum {
+        /// Whether it is an array in memory to which lanes add, and not one number for each lane.
+        is_memory: bool,
+        pass_on: Option<Box<PassOn>>,
+    },
 }
+
+/// Called with a complete loop and a sum.
+type PassOn = dyn FnOnce(&Var, &Var);
 
 /// A loop around a report.
 struct Level {
@@ -268,9 +277,15 @@ fn unsigned(ty: Type) -> Type {
 
 impl Report {
     /// Makes the arrays of a report states of the open loops.
-    fn begin(what: What, mut arrays: Arrays) -> Report {
+    fn begin(what: What, arrays: Arrays) -> Report {
+        let loops = region::claim_states(arrays.len(), RegionId::NONE);
+        Self::inside(what, arrays, loops)
+    }
+
+    /// Makes arrays states of some loops, outermost first.
+    fn inside(what: What, mut arrays: Arrays, loops: impl IntoIterator<Item = (RegionId, usize)>) -> Report {
         let mut levels = Vec::new();
-        for (id, position) in region::claim_states(arrays.len()) {
+        for (id, position) in loops {
             let params: Arrays =
                 arrays.iter().enumerate().map(|(k, init)| loops::param(id, position + k, init)).collect();
             let inits = std::mem::replace(&mut arrays, params.clone());
@@ -279,12 +294,37 @@ impl Report {
         Report { what, arrays, levels }
     }
 
+    /// Begins a sum of each lane in the innermost open loop. When that is complete, the sum is passed to a function.
+    pub(crate) fn lane_sum(ty: Type, pass_on: impl FnOnce(&Var, &Var) + 'static) -> Report {
+        let what = What::Sum { is_memory: false, pass_on: Some(Box::new(pass_on)) };
+        Self::inside(what, smallvec![record::literal(ty, 0, 1)], region::claim_state())
+    }
+
+    /// Begins sums in an array, to which all lanes add in the open loops that are inside of some region. When they are
+    /// complete, the array is passed to a function.
+    pub(crate) fn array_sum(zeros: Var, around: RegionId, pass_on: impl FnOnce(&Var, &Var) + 'static) -> Report {
+        let what = What::Sum { is_memory: true, pass_on: Some(Box::new(pass_on)) };
+        Self::inside(what, smallvec![zeros], region::claim_states(1, around))
+    }
+
+    /// Passes on what the report has after a loop that is complete.
+    pub(crate) fn end_loop(mut self, control: &Var, arrays: impl Iterator<Item = Var>) {
+        self.arrays = arrays.collect();
+        match &mut self.what {
+            What::Sum { pass_on, .. } if self.levels.is_empty() => {
+                pass_on.take().into_iter().for_each(|pass_on| pass_on(control, &self.arrays[0]));
+            }
+            What::Lines { .. } | What::Assertion(_) | What::Sum { .. } => region::add_report(self),
+        }
+    }
+
     /// Returns the states of the innermost loop around it, which ends, and the position of the first one.
     pub(crate) fn leave_loop(&mut self) -> (usize, Vec<State>) {
         let Some(Level { position, inits, params }) = self.levels.pop() else { return (0, Vec::new()) };
         let arrays = std::mem::take(&mut self.arrays).into_iter();
         let parts = inits.into_iter().zip(params).zip(arrays);
-        let state = |((init, param), next)| State { param, init, next: Some(next), is_memory: true, carries: false };
+        let is_memory = !matches!(self.what, What::Sum { is_memory: false, .. });
+        let state = |((init, param), next)| State { param, init, next: Some(next), is_memory, carries: false };
         (position, parts.map(state).collect())
     }
 
@@ -308,6 +348,7 @@ impl Report {
         match self.what {
             What::Lines { lines, count, list } => lines.print(&count, &list),
             What::Assertion(records) => records.wait(),
+            What::Sum { .. } => Ok(()),
         }
     }
 }

@@ -78,38 +78,71 @@ fn reached(payload: &LoopPayload, state: &State, flows: &mut Flows) -> Result<Ve
     }
     let is_inside = |var: &Var| var.region().get() >= payload.id.get();
     let is_param = |var: &Var| var.op() == Op::Param && var.region() == payload.id;
-    let values = roots.iter().filter_map(|root| match root {
-        Vertex::Value(value) => Some(value.var.address()),
-        _ => None,
-    });
-    let mut read: FxHashSet<NonNull<Node>> = values.collect();
+    let begin = Uses::begin(&roots);
     let vertices = order_from(roots, &|var| !is_inside(var) || is_param(var))?;
-    let mut gathered: FxHashSet<NonNull<Node>> = FxHashSet::default();
-    let mut states = Vec::new();
+    let (mut states, mut ends) = (Vec::new(), Vec::new());
     for vertex in vertices.iter().rev() {
         flows.walk.push(step(vertex));
         match vertex {
             Vertex::Value(Value { var, .. }) if is_param(var) => states.push(var.position()),
-            Vertex::Value(Value { var, .. }) if !is_inside(var) => {
-                add(&mut flows.outside, var, &gathered, &read);
-            }
-            Vertex::Value(Value { source: Source::Operands(node), .. }) if node.op() == Op::Gather => {
-                gathered.extend(node.operand(0).map(|source| source.address()));
-            }
-            Vertex::Loop(control) => {
-                let inner = super::payload(control);
-                let (outside, inits) = (self::outside(inner)?, inits(inner));
-                gathered.extend(outside.iter().filter(|of| of.is_gathered).map(|of| of.var.address()));
-                let read_by_body = outside.iter().filter(|of| of.is_read).map(|of| of.var.address());
-                read.extend(read_by_body.chain(inits.map(Var::address)));
-            }
-            other => read.extend(other.behind()?.iter().filter_map(|vertex| match vertex {
-                Vertex::Value(value) => Some(value.var.address()),
-                _ => None,
-            })),
+            Vertex::Value(Value { var, .. }) if !is_inside(var) => ends.push(var),
+            _ => {}
         }
     }
+    let uses = begin.in_order(&vertices, &|var| !is_inside(var) || is_param(var))?;
+    ends.into_iter().for_each(|var| add(&mut flows.outside, var, &uses));
     Ok(states)
+}
+
+/// How vertices use the values behind them.
+pub(in crate::autodiff) struct Uses {
+    /// Arrays in memory from which they gather.
+    gathered: FxHashSet<NonNull<Node>>,
+    /// Values of which lanes use their own elements.
+    read: FxHashSet<NonNull<Node>>,
+}
+
+impl Uses {
+    /// Begins with the roots of a walk, which are used themselves.
+    pub(in crate::autodiff) fn begin(roots: &[Vertex]) -> Uses {
+        let values = roots.iter().filter_map(|root| match root {
+            Vertex::Value(value) => Some(value.var.address()),
+            _ => None,
+        });
+        Uses { gathered: FxHashSet::default(), read: values.collect() }
+    }
+
+    /// Adds the uses by sorted vertices that are no ends.
+    pub(in crate::autodiff) fn in_order(
+        mut self,
+        vertices: &[Vertex],
+        is_end: &dyn Fn(&Var) -> bool,
+    ) -> Result<Uses, Error> {
+        for vertex in vertices {
+            match vertex {
+                Vertex::Value(Value { var, .. }) if is_end(var) => {}
+                Vertex::Value(Value { source: Source::Operands(node), .. }) if node.op() == Op::Gather => {
+                    self.gathered.extend(node.operand(0).map(|source| source.address()));
+                }
+                Vertex::Loop(control) => {
+                    let inner = super::payload(control);
+                    let (outside, inits) = (self::outside(inner)?, inits(inner));
+                    self.gathered.extend(outside.iter().filter(|of| of.is_gathered).map(|of| of.var.address()));
+                    let read_by_body = outside.iter().filter(|of| of.is_read).map(|of| of.var.address());
+                    self.read.extend(read_by_body.chain(inits.map(Var::address)));
+                }
+                other => self.read.extend(other.behind()?.iter().filter_map(|vertex| match vertex {
+                    Vertex::Value(value) => Some(value.var.address()),
+                    _ => None,
+                })),
+            }
+        }
+        Ok(self)
+    }
+
+    pub(in crate::autodiff) fn is_gathered(&self, var: &Var) -> bool {
+        self.gathered.contains(&var.address())
+    }
 }
 
 /// Returns the values to which gradients flow from the states of a loop before its first iteration.
@@ -128,11 +161,11 @@ fn step(vertex: &Vertex) -> (Op, Type, usize) {
     }
 }
 
-fn add(outside: &mut Vec<Outside>, var: &Var, gathered: &FxHashSet<NonNull<Node>>, read: &FxHashSet<NonNull<Node>>) {
+fn add(outside: &mut Vec<Outside>, var: &Var, uses: &Uses) {
     if !carries(var) {
         return;
     }
-    let (is_gathered, is_read) = (gathered.contains(&var.address()), read.contains(&var.address()));
+    let (is_gathered, is_read) = (uses.is_gathered(var), uses.read.contains(&var.address()));
     match outside.iter_mut().find(|outside| outside.var.is_same(var)) {
         Some(known) => {
             known.is_gathered |= is_gathered;

@@ -76,7 +76,7 @@ impl Body {
     }
 
     /// Returns the gradient of an array after the body.
-    pub(super) fn take_array(&mut self, array: &Var) -> Option<Var> {
+    pub(in crate::autodiff) fn take_array(&mut self, array: &Var) -> Option<Var> {
         match &mut self.arrays {
             Arrays::States(states) => states.remove(&key_of(array)),
             Arrays::Noted(_) => None,

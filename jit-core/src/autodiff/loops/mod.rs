@@ -31,6 +31,7 @@ use std::cell::RefCell;
 use jit_runtime::{Error, Site};
 use rustc_hash::FxHashMap;
 
+pub(in crate::autodiff) use analysis::Uses;
 pub(in crate::autodiff) use body::Body;
 pub(in crate::autodiff) use forward::forward;
 pub(in crate::autodiff) use reverse::backward;
@@ -55,6 +56,12 @@ pub(in crate::autodiff) fn inputs(control: &Var) -> Result<Vec<Var>, Error> {
     let payload = payload(control);
     let outside = analysis::outside(payload)?.into_iter().map(|outside| outside.var);
     Ok(analysis::inits(payload).cloned().chain(outside).collect())
+}
+
+/// Returns a state before the loop, whether iterations change it, and whether it carries gradients.
+pub(in crate::autodiff) fn state(control: &Var, position: usize) -> (&Var, bool, bool) {
+    let state = &payload(control).states[position];
+    (&state.init, state.next.is_some(), state.carries)
 }
 
 /// Returns whether a state is an array in memory.

@@ -616,6 +616,31 @@ fn local_memory_that_loops_only_read() {
     check(|x| table_in_memory(x, 150));
 }
 
+#[jit]
+fn table_of_one_value(x: &Float64, len: usize) -> Float64 {
+    let mut memory = Local::<f64>::full(x, len);
+    let (mut k, mut sum) = (UInt::from(0), Float64::from(0.0));
+    while k < 9 {
+        memory.write(&((&k * 7 + 3) % len as u32), &(x.sin() * (k.cast::<f64>() + 1.0)));
+        sum += memory.read(&(&k * 5 % len as u32));
+        k += 1;
+    }
+    let mut k = UInt::from(0);
+    while k < len as u32 {
+        sum += memory.read(&k).square() * 0.01;
+        k += 1;
+    }
+    // Elements that no loop writes.
+    sum + memory.read(&UInt::from(2)) * memory.read(&UInt::from(1))
+}
+
+#[test]
+fn local_memory_that_begins_with_a_value() {
+    for len in [5, 100] {
+        check(move |x| table_of_one_value(x, len));
+    }
+}
+
 #[derive(Clone, Traverse)]
 struct Particle {
     position: Float64,

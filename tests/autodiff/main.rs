@@ -4,6 +4,7 @@
 mod basics;
 mod branches;
 mod custom;
+mod custom_rows;
 mod frozen;
 mod frozen_rows;
 mod functional;

@@ -60,7 +60,7 @@ pub(super) fn flow(id: RegionId, seeds: &[(Var, Var)]) -> Result<Option<Vec<(Var
         region::add_report(sum);
     }
     for end in ends {
-        if let Some(flow) = gradients.take(&end, None, width) {
+        if let Some(flow) = gradients.take(&end, None, width)? {
             add_to_lanes(end, id, flow);
         }
     }

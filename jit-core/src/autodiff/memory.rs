@@ -6,6 +6,7 @@
 use jit_runtime::ir::Type;
 use jit_runtime::{Error, ErrorKind};
 
+use super::loops::for_each_element;
 use super::node::{fitted, summed};
 use super::vertex::carries;
 use crate::graph::Var;
@@ -35,18 +36,18 @@ impl Memory {
 
     /// Returns the sum.
     #[track_caller]
-    pub(super) fn complete(self, ty: Type, len: u32, width: Size) -> Var {
+    pub(super) fn complete(self, ty: Type, len: u32, width: Size) -> Result<Var, Error> {
         let mut whole = self.whole.into_iter();
         let mut sum = whole.next().unwrap_or_else(|| zeros(ty, len, width));
         for other in whole {
-            for (index, element) in (0..).zip(local::elements(&other, len)) {
-                add_to(&mut sum, len, &record::literal(Type::U32, index, 1), &element);
-            }
+            sum = for_each_element(len, sum, |sum, index| {
+                add_to(sum, len, index, &local::read(&other, len, index, None));
+            })?;
         }
         for (index, gradient) in self.elements {
             add_to(&mut sum, len, &index, &gradient);
         }
-        sum
+        Ok(sum)
     }
 }
 
@@ -62,6 +63,16 @@ fn add_to(memory: &mut Var, len: u32, index: &Var, value: &Var) {
     local::write(memory, len, index, &sum, None);
 }
 
+/// Returns the sum of the elements of a memory: as a memory of one element.
+#[track_caller]
+fn sum_of_elements(memory: &Var, len: u32) -> Result<Var, Error> {
+    let (first, zero) = (record::literal(Type::U32, 0, 1), zeros(memory.ty(), 1, memory.width()));
+    let sum = for_each_element(len, zero, |sum, index| {
+        add_to(sum, 1, &first, &local::read(memory, len, index, None));
+    })?;
+    Ok(local::read(&sum, 1, &first, None))
+}
+
 /// Returns the gradients of the inputs of a node that makes or changes a memory, from that of the memory.
 #[track_caller]
 pub(super) fn backward(node: &Var, len: u32, gradient: &Var, is_per_lane: bool) -> Result<Vec<(Var, Var)>, Error> {
@@ -70,9 +81,8 @@ pub(super) fn backward(node: &Var, len: u32, gradient: &Var, is_per_lane: bool) 
     let mut flows = Vec::new();
     match node.op() {
         Op::Local => {
-            let sum = || local::elements(gradient, len).into_iter().reduce(|sum, element| summed(&sum, &element));
-            if let Some((value, sum)) = carried(0).and_then(|value| Some((value, sum()?))) {
-                flows.push((value.clone(), fit(sum, &value)));
+            if let Some(value) = carried(0) {
+                flows.push((value.clone(), fit(sum_of_elements(gradient, len)?, &value)));
             }
         }
         Op::LocalWrite => {

@@ -59,11 +59,9 @@ impl Gradients {
 
     /// Takes the gradient of a value, as wide as it is; of per-lane local memory, in the width of a loop.
     #[track_caller]
-    pub(super) fn take(&mut self, var: &Var, len: Option<u32>, width: Size) -> Option<Var> {
-        match len {
-            Some(len) => self.memories.remove(&key_of(var)).map(|memory| memory.complete(var.ty(), len, width)),
-            None => self.values.remove(&key_of(var)),
-        }
+    pub(super) fn take(&mut self, var: &Var, len: Option<u32>, width: Size) -> Result<Option<Var>, Error> {
+        let Some(len) = len else { return Ok(self.values.remove(&key_of(var))) };
+        self.memories.remove(&key_of(var)).map(|memory| memory.complete(var.ty(), len, width)).transpose()
     }
 
     /// Sets the gradient of an array that an inner loop writes to.
@@ -183,8 +181,7 @@ impl Gradients {
         }
         let len = local::len_of(var).ok_or_else(|| memory::unsupported(var))?;
         let width = self.body.as_ref().map_or_else(|| var.width(), |body| body.width);
-        let gradient = self.memories.remove(&key_of(var)).map(|memory| memory.complete(var.ty(), len, width));
-        let Some(gradient) = gradient else { return Ok(()) };
+        let Some(gradient) = self.take(var, Some(len), width)? else { return Ok(()) };
         match source {
             Source::Same(of) => self.add(of, gradient),
             Source::State(control, position) => {

@@ -213,14 +213,12 @@ impl Part {
         gradients.add(&self.head, weight::number(self.head.ty(), 1.0));
         gradients.flow(&self.vertices)?;
         let weight = |source: &Var| {
-            let found = gradients.take(source, None, self.head.width());
+            let found = gradients.take(source, None, self.head.width())?;
             let found = found.unwrap_or_else(|| weight::number(source.ty(), 0.0));
-            record::detached(&record::broadcast(
-                &found,
-                if found.width() == 1 { self.head.width() } else { found.width() },
-            ))
+            let width = if found.width() == 1 { self.head.width() } else { found.width() };
+            Ok(record::detached(&record::broadcast(&found, width)))
         };
-        Ok(self.sources.iter().map(weight).collect())
+        self.sources.iter().map(weight).collect()
     }
 }
 

@@ -136,17 +136,7 @@ fn flow(seeds: &[(Var, Var)], keep: Keep, is_start: &dyn Fn(&Var) -> bool) -> Re
     // The other arm of a branch, and other targets of a call, are recorded on the same values.
     let keep = if region::is_open() { Keep::Graph } else { keep };
     // The seeds are zero on lanes that are not there.
-    region::outside_of_branches(|| flow_outside(seeds, keep, is_start, begin))
-}
-
-/// Lets gradients flow from values where no loop is open.
-#[track_caller]
-fn flow_outside(
-    seeds: &[(Var, Var)],
-    keep: Keep,
-    is_start: &dyn Fn(&Var) -> bool,
-    begin: Instant,
-) -> Result<(), Error> {
+    let _outside = region::exit_all();
     let from: Vec<Var> = seeds.iter().map(|(var, _)| var.clone()).collect();
     let mut vertices = order(&from, &[])?;
     if !vertices.iter().any(|vertex| variable(vertex).is_some()) {

@@ -335,19 +335,6 @@ pub(crate) fn claim_state() -> Option<(RegionId, usize)> {
     })
 }
 
-/// Calls a function as if no region were open. What it records must be right on all lanes. No loop is open.
-pub(crate) fn outside_of_branches<R>(function: impl FnOnce() -> R) -> R {
-    struct Reopen(Vec<Frame>);
-    impl Drop for Reopen {
-        fn drop(&mut self) {
-            let frames = std::mem::take(&mut self.0);
-            let _ = STACK.try_with(|stack| stack.frames.replace(frames));
-        }
-    }
-    let _reopen = Reopen(STACK.with(|stack| stack.frames.take()));
-    function()
-}
-
 /// Returns the innermost loop that is open on this thread.
 pub(crate) fn innermost_loop() -> RegionId {
     find(|frame| frame.is_loop())

@@ -86,7 +86,7 @@ impl Adjoint<'_> {
         for (position, control, of_inner) in inner {
             written[position] = gradients.take_written(&control, of_inner);
         }
-        Ok(self.collect(gradients, &params, written))
+        self.collect(gradients, &params, written)
     }
 
     fn outside(&self) -> impl Iterator<Item = &Var> {
@@ -95,13 +95,19 @@ impl Adjoint<'_> {
 
     /// Returns the gradients that have arrived.
     #[track_caller]
-    fn collect(&self, mut gradients: Gradients, params: &[Var], written: Vec<Option<Written>>) -> (Gradient, Body) {
+    fn collect(
+        &self,
+        mut gradients: Gradients,
+        params: &[Var],
+        written: Vec<Option<Written>>,
+    ) -> Result<(Gradient, Body), Error> {
         let width = self.of.width;
         let state = |(position, param): (usize, &Var)| gradients.take(param, self.of.len(position), width);
-        let states = params.iter().enumerate().map(state).collect();
-        let outside = self.outside().map(|var| gradients.take(var, local::len_of(var), width)).collect();
+        let states = params.iter().enumerate().map(state).collect::<Result<_, _>>()?;
+        let outside = self.outside().map(|var| gradients.take(var, local::len_of(var), width));
+        let outside = outside.collect::<Result<_, _>>()?;
         let body = gradients.body.take().expect("gradients of an iteration flow in a body");
-        (Gradient { states, outside, written }, body)
+        Ok((Gradient { states, outside, written }, body))
     }
 
     /// Returns the states that the derivative of an iteration reads.

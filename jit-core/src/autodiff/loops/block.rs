@@ -67,7 +67,11 @@ impl Shelf {
 
 /// Changes a memory for each index of an element.
 #[track_caller]
-fn for_each_element(len: u32, mut memory: Var, mut change: impl FnMut(&mut Var, &Var)) -> Result<Var, Error> {
+pub(in crate::autodiff) fn for_each_element(
+    len: u32,
+    mut memory: Var,
+    mut change: impl FnMut(&mut Var, &Var),
+) -> Result<Var, Error> {
     if len <= UNROLLED {
         (0..len).for_each(|element| change(&mut memory, &number(element)));
         return Ok(memory);

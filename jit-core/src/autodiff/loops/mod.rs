@@ -32,6 +32,7 @@ use jit_runtime::{Error, Site};
 use rustc_hash::FxHashMap;
 
 pub(in crate::autodiff) use analysis::Uses;
+pub(in crate::autodiff) use block::for_each_element;
 pub(in crate::autodiff) use body::Body;
 pub(in crate::autodiff) use forward::forward;
 pub(in crate::autodiff) use reverse::backward;

@@ -114,7 +114,23 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         Optimizer { skip, ..self }
     }
 
-    /// Changes parameters by their gradients.
+    /// Changes parameters by their gradients. Variables among them are new variables then, without a gradient:
+    ///
+    /// ```
+    /// use jit::optim::Sgd;
+    /// use jit::prelude::*;
+    ///
+    /// let mut x = Float::from(4.0);
+    /// x.enable_grad();
+    /// let mut sgd = Sgd::new(&x, 0.25);
+    /// for _ in 0..3 {
+    ///     (&x * &x).backward()?;
+    ///     let gradient = x.grad();
+    ///     sgd.step(&mut x, &gradient);
+    /// }
+    /// assert_eq!(x.item()?, 0.5);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
     ///
     /// # Panics
     ///
@@ -165,12 +181,14 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
     fn step_all(&mut self, parameters: &mut P, gradients: &P, masks: Masks) {
         let settings = self.settings_of_each(parameters);
         let mut step = LeafStep { settings: &settings, skip: self.skip, masks, counters: &mut self.counters };
+        let variables = ad::Variables::of(parameters);
         let trees: Vec<&P> = [&*parameters, gradients].into_iter().chain(&self.states).collect();
         let site = Site::here();
         step.check(site, &trees);
         let mut results = ad::suspend(|| map_floats(&mut step, &trees, 1 + M::STATES));
         self.states = results.split_off(1);
         results.into_iter().for_each(|changed| *parameters = changed);
+        variables.enable(parameters);
     }
 
     /// Returns the settings of each array of the parameters.

@@ -1,5 +1,7 @@
 //! Optimisers against their formulas in plain Rust.
 
+use jit::ad;
+use jit::freeze::Frozen;
 use jit::optim::{Adam, AdamW, Method, Optimizer, RmsProp, Setting, Sgd, Skip, clip_norm, clip_value};
 use jit::prelude::*;
 
@@ -327,5 +329,34 @@ fn a_frozen_step_holds_the_state_of_its_optimiser() {
         assert!(last < 1e-3 * first, "{first} {last}");
         assert!(step::stats().recordings <= 2, "{:?}", step::stats());
         assert!(step::stats().replays >= 198, "{:?}", step::stats());
+    });
+}
+
+#[test]
+fn variables_stay_variables_after_a_step() {
+    on_each_device(|| {
+        let mut pair = (Float::from([1.0, 2.0]), Float::from(3.0));
+        pair.0.enable_grad();
+        let mut adam = Adam::new(&pair, 0.1);
+        let step = |pair: &mut (Float, Float), adam: &mut Adam<(Float, Float)>| {
+            (&pair.0 * &pair.1).sum().backward().unwrap();
+            let gradients = ad::grad_of(pair);
+            adam.step(pair, &gradients);
+        };
+        let frozen = Frozen::new(step);
+        for _ in 0..2 {
+            step(&mut pair, &mut adam);
+            assert!(pair.0.grad_enabled() && !pair.1.grad_enabled());
+            assert_eq!(pair.0.grad().to_vec().unwrap(), [0.0, 0.0]);
+        }
+        for _ in 0..3 {
+            frozen.call((&mut pair, &mut adam));
+            assert!(pair.0.grad_enabled() && !pair.1.grad_enabled());
+            assert_eq!(pair.0.grad().to_vec().unwrap(), [0.0, 0.0]);
+        }
+        for (found, wanted) in pair.0.to_vec().unwrap().iter().zip([0.5, 1.5]) {
+            assert!((found - wanted).abs() < 1e-3, "{found}");
+        }
+        assert_eq!(pair.1.item().unwrap(), 3.0);
     });
 }

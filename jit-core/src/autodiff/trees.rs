@@ -3,9 +3,11 @@
 use jit_runtime::Site;
 
 use super::form::with_arrays;
+use super::report::is_variable;
 use super::variable::{clear_stored, enable, gradient_of};
 use super::vertex::carries;
 use crate::graph::Var;
+use crate::graph::gradients::Scope;
 use crate::misuse;
 use crate::trace::record;
 use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
@@ -67,4 +69,31 @@ pub fn grad_of<X: Traverse + Clone>(tree: &X) -> X {
 /// Removes the gradients that are stored for a value; see [`Array::clear_grad`](crate::Array::clear_grad).
 pub fn clear_grad(tree: &(impl Traverse + ?Sized)) {
     arrays(tree).iter().filter(|var| carries(var)).for_each(clear_stored);
+}
+
+/// The positions of the variables among the arrays of a value.
+#[doc(hidden)]
+pub struct Variables(Vec<bool>);
+
+impl Variables {
+    /// Finds the variables of a value.
+    #[must_use]
+    pub fn of(tree: &(impl Traverse + ?Sized)) -> Variables {
+        Variables(owned_arrays(tree).iter().map(is_variable).collect())
+    }
+
+    /// Makes variables of the arrays in these positions of a value.
+    #[track_caller]
+    pub fn enable(&self, tree: &mut (impl Traverse + ?Sized)) {
+        if !self.0.contains(&true) {
+            return;
+        }
+        let (site, mut is_variable) = (Site::here(), self.0.iter());
+        let _resumed = Scope::begin(false);
+        tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+            if is_variable.next() == Some(&true) {
+                enable(var, site);
+            }
+        }));
+    }
 }

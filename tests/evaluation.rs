@@ -36,6 +36,8 @@ mod replays;
 mod tested_devices;
 #[path = "evaluation/tiers.rs"]
 mod tiers;
+#[path = "evaluation/traces.rs"]
+mod traces;
 
 /// Held by the test that counts.
 fn one_at_a_time() -> MutexGuard<'static, ()> {

@@ -27,7 +27,9 @@ pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
     // Usually few.
     let mut vars: SmallVec<[Var; 4]> = SmallVec::new();
     for_each_array(tree, |var| vars.push(var.clone()));
-    scheduler::evaluate(&vars.iter().collect::<SmallVec<[&Var; 8]>>(), "`eval` requests it", site)
+    let mut wanted: SmallVec<[&Var; 8]> = SmallVec::new();
+    vars.iter().for_each(|var| wanted.push(var));
+    scheduler::evaluate(&wanted, "`eval` requests it", site)
 }
 
 /// Marks all arrays of a value for the next evaluation of this thread. Arrays that no longer live then are not

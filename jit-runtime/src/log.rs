@@ -37,6 +37,12 @@ pub fn emit(level: Level, message: impl Fn() -> String) {
     }
 }
 
+/// Whether a message of the level [`Level::Debug`] would have a receiver.
+#[must_use]
+pub fn is_debugged() -> bool {
+    tracing::enabled!(target: "jit", tracing::Level::DEBUG) || Level::Debug as u8 <= LEVEL.load(Ordering::Relaxed)
+}
+
 /// As [`config::check`]; the first call also warns of variables whose names look misspelled.
 ///
 /// # Errors

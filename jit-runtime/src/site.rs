@@ -83,6 +83,14 @@ impl Site {
         self.place().column
     }
 
+    /// A number by which it can be found in a table. Places with one number are equal; equal ones may have several.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn id(self) -> usize {
+        self.0.as_ptr().addr()
+    }
+
     #[inline]
     fn place(self) -> Place {
         let pointer = self.0.as_ptr();

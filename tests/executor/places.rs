@@ -102,6 +102,53 @@ fn methods_are_compiled_by_their_type() -> jit::Result<()> {
     Ok(())
 }
 
+trait Scaled<T> {
+    fn scaled(&self, x: &Float) -> Float;
+}
+
+#[derive(Clone, Traverse)]
+struct By<T: jit::Element>(Array<T>);
+
+#[jit]
+impl<T: jit::Element> Scaled<T> for By<T> {
+    fn scaled(&self, x: &Float) -> Float {
+        self.0.cast::<f32>() * x
+    }
+}
+
+#[jit]
+impl Scaled<u8> for Affine {
+    fn scaled(&self, x: &Float) -> Float {
+        &self.scale * x
+    }
+}
+
+/// The type is not this crate's, and the parameter of the trait is not the type's.
+#[jit]
+impl<T> Scaled<T> for Vec<Float> {
+    fn scaled(&self, x: &Float) -> Float {
+        self.iter().fold(x.clone(), |product, factor| product * factor)
+    }
+}
+
+#[test]
+fn methods_of_traits_are_counted() -> jit::Result<()> {
+    let _alone = crate::alone();
+    let x = Float::from([3.0, 5.0]);
+    By::<i32>::scaled_clear();
+    let by = By(Int::from([2, 7]));
+    for _ in 0..2 {
+        assert_eq!(by.scaled(&x).to_vec()?, [6.0, 35.0]);
+    }
+    assert_eq!(By::<i32>::scaled_stats().traces, 2);
+    assert_eq!(By::<i32>::scaled_explain().len() as u64, By::<i32>::scaled_stats().compiles);
+    let affine = Affine { scale: Float::from([2.0, 3.0]), shift: Float::from([1.0, 1.0]) };
+    assert_eq!(affine.scaled(&x).to_vec()?, [6.0, 15.0]);
+    assert_eq!(Affine::scaled_stats().traces, 1, "those of another block are separate");
+    assert_eq!(<Vec<Float> as Scaled<u8>>::scaled(&vec![Float::from(2.0); 2], &x).to_vec()?, [12.0, 20.0]);
+    Ok(())
+}
+
 /// A module and a function of one name: the module is the user's.
 mod sharing {
     use jit::prelude::*;

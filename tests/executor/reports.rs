@@ -1,5 +1,6 @@
 //! `f::stats()` and `f::explain()` of `#[jit]` functions.
 
+use jit::Element;
 use jit::freeze::{Cause, CodeChange};
 use jit::prelude::*;
 
@@ -36,8 +37,8 @@ fn each_compilation_has_its_cause() {
         let Cause::Code(CodeChange::Literal { place: Some(place), before, now }) = &causes[1].cause else {
             panic!("{causes:?}");
         };
-        assert_eq!((&**before, &**now, place.line()), ("2.0", "3.0", 10));
-        assert!(causes.to_string().contains("reports.rs:10 was 2.0 and is 3.0"), "{causes}");
+        assert_eq!((&**before, &**now, place.line()), ("2.0", "3.0", 11));
+        assert!(causes.to_string().contains("reports.rs:11 was 2.0 and is 3.0"), "{causes}");
         scaled::clear();
         assert_eq!(scaled::stats(), Default::default());
         Ok(())
@@ -120,8 +121,77 @@ fn another_element_type_is_a_cause() {
         shifted::clear();
         jit::eval(&shifted(&Float::from([1.0, 2.0]), &Float::from([1.0, 2.0])))?;
         jit::eval(&shifted(&Int::from([1, 2]), &Int::from([1, 2])))?;
+        let causes: Vec<_> = shifted::explain().iter().map(|retrace| retrace.cause.clone()).collect();
+        let change = CodeChange::ArgumentType { path: "x".into(), before: f32::TYPE, now: i32::TYPE };
+        assert_eq!(causes, [CodeChange::First, change].map(Cause::Code));
         let text = shifted::explain().to_string();
-        assert!(text.contains("an array had elements of f32, and has i32"), "{text}");
+        assert!(text.contains("`x` had elements of f32, and has i32"), "{text}");
         Ok(())
     });
+}
+
+#[derive(Clone, Traverse)]
+struct Bodies<T: Element> {
+    name: String,
+    mass: Float,
+    velocity: Vec<Array<T>>,
+}
+
+/// A type that is not `Traverse`.
+struct Rate(f32);
+
+#[jit]
+fn advanced<T: Element>(rate: &Rate, bodies: &mut Bodies<T>, _unused: u32) -> Float
+where
+    Array<T>: Clone,
+{
+    assert!(!bodies.name.is_empty());
+    &bodies.mass * bodies.velocity[1].cast::<f32>() * rate.0
+}
+
+fn bodies<T: Element>(velocity: [T; 2]) -> Bodies<T> {
+    let velocity = vec![Array::from(velocity), Array::from(velocity)];
+    jit::eval(&velocity).unwrap();
+    Bodies { name: "bodies".into(), mass: Float::from([1.0, 2.0]), velocity }
+}
+
+#[test]
+fn the_place_in_the_argument_is_named_against_the_nearest_key() {
+    on_each_device(|| {
+        jit::cache::clear();
+        advanced::clear();
+        let (rate, other_rate) = (Rate(2.0), Rate(3.0));
+        let mut floats = bodies([1.0_f32, 2.0]);
+        let mut ints = bodies([1_i32, 2]);
+        let mut doubles = bodies([1.0_f64, 2.0]);
+        jit::eval(&advanced(&rate, &mut floats, 0))?;
+        jit::eval(&advanced(&rate, &mut ints, 0))?;
+        jit::eval(&advanced(&rate, &mut doubles, 0))?;
+        // Nearest to the one with the same types.
+        jit::eval(&advanced(&other_rate, &mut ints, 0))?;
+        let causes: Vec<_> = advanced::explain().iter().map(|retrace| retrace.cause.clone()).collect();
+        let change =
+            |before, now| Cause::Code(CodeChange::ArgumentType { path: "bodies.velocity[0]".into(), before, now });
+        assert_eq!(causes.len(), 4, "{causes:?}");
+        assert_eq!(causes[..2], [Cause::Code(CodeChange::First), change(f32::TYPE, i32::TYPE)]);
+        assert!(matches!(&causes[2], Cause::Code(CodeChange::ArgumentType { now, .. }) if *now == f64::TYPE));
+        assert!(matches!(&causes[3], Cause::Code(CodeChange::Literal { now, .. }) if now == "3.0"), "{causes:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn another_device_is_a_cause() {
+    let _alone = crate::alone();
+    jit::cache::clear();
+    doubled::clear();
+    let x = Float::full(1.0, 100).make_opaque();
+    for device in [Device::Cpu, Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, || jit::eval(&doubled(&x))).unwrap();
+    }
+    let causes: Vec<_> = doubled::explain().iter().map(|retrace| retrace.cause.clone()).collect();
+    let (path, before, now) = ("x".to_owned(), Device::Cpu, Device::Interpreter);
+    assert_eq!(causes, [CodeChange::First, CodeChange::ArgumentDevice { path, before, now }].map(Cause::Code));
+    let text = doubled::explain().to_string();
+    assert!(text.contains("`x` was on the device `cpu`, and is on `interpreter`"), "{text}");
 }

@@ -4,6 +4,7 @@ use jit_runtime::Site;
 use jit_runtime::stats::events::{self, Activity, Started};
 use jit_runtime::stats::{begin_trace, count_trace, end_trace};
 
+use super::passed::ArrayPlaces;
 use super::recursion::Recursion;
 use crate::trace::function_label::{LabelScope, Labelled, label};
 
@@ -43,6 +44,19 @@ impl FunctionScope {
     #[inline]
     pub fn constexpr(&self, position: usize, name: &'static str, hash: u64, text: impl FnOnce() -> String) {
         self.function.history.note_constexpr(position, name, hash, text);
+    }
+
+    /// Notes the arguments, for reports about compilations. Their arrays are listed if `kinds`, a number for the type
+    /// of each, or the device, differ from those of the trace before.
+    #[doc(hidden)]
+    #[inline]
+    pub fn arguments(&self, kinds: &[u64], list: impl FnOnce(&mut ArrayPlaces)) {
+        let history = &self.function.history;
+        if history.has_other_arguments(kinds) {
+            let mut places = ArrayPlaces::default();
+            list(&mut places);
+            history.note_arguments(places.0);
+        }
     }
 }
 

@@ -21,6 +21,6 @@ pub use call::{Debugged, Named, Unnamed, compile, run};
 pub use handle::{Executor, KernelInfo};
 #[doc(hidden)]
 pub use obstacle::{
-    HasUnboundedParameter, IsUnsafe, ReturnsReference, ReturnsUnnamed, TakesReferenceInside, TakesTooMany,
+    HasUnboundedParameter, IsOfTrait, IsUnsafe, ReturnsReference, ReturnsUnnamed, TakesReferenceInside, TakesTooMany,
     TakesTraitObject,
 };

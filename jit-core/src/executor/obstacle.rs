@@ -13,6 +13,9 @@ obstacles! {
     /// A condition of `f::compile` for a generic function with a parameter that has no bounds.
     HasUnboundedParameter: "a function with a type parameter without bounds cannot be compiled to an executor",
         "give the parameter the bounds that its arguments need, such as `T: Element` or `T: Traverse + Clone`";
+    /// A condition of `T::m_compile` for a method of a trait.
+    IsOfTrait: "a method of a trait cannot be compiled to an executor",
+        "call the method in a `#[jit]` function, and compile that function";
     /// A condition of `f::compile` for an `unsafe` function.
     IsUnsafe: "an `unsafe` function cannot be compiled to an executor",
         "its calls would not uphold the safety conditions of the function";

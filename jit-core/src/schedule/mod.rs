@@ -10,6 +10,8 @@
 //! | kernel IR, memory | `emit` |
 //! | per-lane local memory | `local` |
 //! | checked indices | `check` |
+//! | the form by which a trace is found again | `trace_key` |
+//! | launches of traces that are known | `known` |
 //! | explanations of evaluations | `explain` |
 //! | remarks about slow kernels, for profiles | `remarks` |
 //! | elements for the host | `read` |
@@ -27,15 +29,17 @@ use std::sync::{Arc, Once};
 use jit_runtime::device::current_device;
 use jit_runtime::dump::{self, Form};
 use jit_runtime::fork::Held;
-use jit_runtime::launch::{Launch, Notes, prepare};
+use jit_runtime::launch::{Launch, Notes, TraceOrigins, prepare};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
+use jit_runtime::stats::Scheduling;
 use jit_runtime::stats::events::{self, Activity, KernelId};
 use jit_runtime::{Error, ErrorKind, Label, Site, cancel, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::capture::{self, host_call, launches};
 use crate::fork;
+use crate::graph::edges::Edges;
 use crate::graph::node::flag;
 use crate::graph::payload::RegionId;
 use crate::graph::{self, Op, Var, edges, numbering, tape};
@@ -50,6 +54,7 @@ mod effect;
 mod emit;
 mod explain;
 mod group;
+mod known;
 mod live;
 mod local;
 mod map;
@@ -60,16 +65,30 @@ mod place;
 pub(crate) mod read;
 mod remarks;
 mod selected;
+mod trace_key;
 
 pub(crate) use draw::draw;
+use known::NewTrace;
 use remarks::Remarks;
 pub(crate) use selected::{Selected, Selection, evaluate_selected};
+use trace_key::Trace;
 
 /// Launches in execution order.
 struct Plan {
     steps: SmallVec<[Step; 1]>,
     /// Values without elements, which need no kernel.
     empty: SmallVec<[Written; 1]>,
+    /// The trace, if it becomes known by this evaluation.
+    new_trace: Option<Box<NewTrace>>,
+}
+
+/// The result of planning an evaluation.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, which takes less time than an allocation")]
+enum Planning {
+    /// The kernels are known.
+    Known(known::Launches),
+    /// They were built.
+    New(Plan),
 }
 
 #[expect(clippy::large_enum_variant, reason = "most plans are one kernel, which this stores in place")]
@@ -86,6 +105,8 @@ struct Planned {
     /// The function that recorded the results, if one did.
     function: Option<&'static Labelled>,
     written: SmallVec<[Written; 2]>,
+    /// Where its arguments come from, if its trace becomes known.
+    origins: Option<Box<TraceOrigins>>,
 }
 
 /// A value and the memory that it gets.
@@ -123,16 +144,29 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result
     if !reports.is_empty() {
         launches::give_up(|| "lanes print, or are checked, which a replay cannot reproduce".to_owned());
     }
-    let may_run = |var: &&Var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0;
-    let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host_call::is_foreign(var)));
-    let all = wanted.iter().copied().chain(marked).chain(reports.iter().flat_map(|report| &report.arrays));
-    let missing: SmallVec<[&Var; 8]> = all.filter(|var| !var.is_evaluated()).collect();
+    // Usually few, and nothing else than the wanted ones.
+    let mut missing: SmallVec<[&Var; 8]> = SmallVec::new();
+    let mut flags = 0;
+    for var in wanted.iter().copied().filter(|var| !var.is_evaluated()) {
+        flags |= var.flags();
+        missing.push(var);
+    }
+    if !marked.is_empty() || !reports.is_empty() {
+        let may_run = |var: &&Var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0;
+        let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host_call::is_foreign(var)));
+        let all = marked.chain(reports.iter().flat_map(|report| &report.arrays));
+        missing.extend(all.filter(|var| !var.is_evaluated()));
+        flags = missing.iter().fold(0, |flags, var| flags | var.flags());
+    }
     let outcome = if missing.is_empty() {
         Ok(())
-    } else if missing.iter().any(|var| var.flags() & flag::EFFECT != 0) {
-        effect::alone(|| evaluate_missing(missing.iter().filter(|var| !var.is_evaluated()), why, site))
+    } else if flags & flag::EFFECT != 0 {
+        effect::alone(|| {
+            missing.retain(|var| !var.is_evaluated());
+            evaluate_missing(&missing, why, site)
+        })
     } else {
-        evaluate_missing(missing.iter(), why, site)
+        evaluate_missing(&missing, why, site)
     };
     drop(missing);
     finish_reports(reports, outcome)
@@ -161,32 +195,44 @@ fn can_be_evaluated(arrays: &[&Var]) -> bool {
     groups.iter().all(|group| emit::placement(&graph, group).is_ok())
 }
 
-fn evaluate_missing<'a>(
-    missing: impl Iterator<Item = &'a &'a Var>,
-    why: &'static str,
-    site: Site,
-) -> Result<(), Error> {
-    let missing: SmallVec<[&Var; 8]> = missing.copied().collect();
+fn evaluate_missing(missing: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
     static WATCHED: Once = Once::new();
     fork::watch(&WATCHED, hold);
     stats::count_evaluation();
     let span = events::begin();
     let scheduling = stats::begin_scheduling();
-    let outcome = plan(&missing, why, site).and_then(|plan| {
-        scheduling.end();
-        run(plan, site)
-    });
+    let outcome = plan(missing, why, site, scheduling).and_then(|plan| run(plan, site));
     stats::end_look_ups();
     span.end(Some(site), || Activity::Evaluation(why));
     outcome
 }
 
-/// Builds the kernels.
-fn plan(wanted: &[&Var], why: &'static str, site: Site) -> Result<Plan, Error> {
+/// Finds the kernels by the trace, or builds them.
+fn plan(wanted: &[&Var], why: &'static str, site: Site, scheduling: Scheduling) -> Result<Planning, Error> {
     let edges = edges::read();
-    let held = effect::Held::search(&edges, wanted);
-    let mut graph = order::Graph::of(&edges, wanted, &held, None)?;
+    let trace = known::trace(&edges, wanted);
+    if let Some(trace) = &trace
+        && let Some(launches) = known::find(trace, site, scheduling)?
+    {
+        return Ok(Planning::Known(launches));
+    }
+    let plan = build(&edges, wanted, trace.as_ref(), why, site)?;
+    scheduling.end();
+    Ok(Planning::New(plan))
+}
+
+/// Builds the kernels.
+fn build(
+    edges: &Edges,
+    wanted: &[&Var],
+    trace: Option<&Trace<'_>>,
+    why: &'static str,
+    site: Site,
+) -> Result<Plan, Error> {
+    let held = effect::Held::search(edges, wanted);
+    let mut graph = order::Graph::of(edges, wanted, &held, None)?;
     let groups = group::groups(&mut graph)?;
+    let new_trace = trace.and_then(|trace| NewTrace::begin(trace, &graph)).map(Box::new);
     if dump::is_wanted(Form::Trace) {
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));
     }
@@ -207,7 +253,8 @@ fn plan(wanted: &[&Var], why: &'static str, site: Site) -> Result<Plan, Error> {
             let (width, ops) = (lanes.lanes as usize, emitted.kernel.op_count());
             remarks.make(group, KernelId { label, site, width, ops });
         }
-        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written }));
+        let origins = new_trace.as_ref().map(|trace| Box::new(trace.origins(&graph, group, &emitted)));
+        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written, origins }));
     }
     for call in calls {
         steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
@@ -218,7 +265,7 @@ fn plan(wanted: &[&Var], why: &'static str, site: Site) -> Result<Plan, Error> {
         launches::note_made(&buffer, var.ty(), var.extent());
         empty.push(((*var).clone(), buffer));
     }
-    Ok(Plan { steps, empty })
+    Ok(Plan { steps, empty, new_trace })
 }
 
 /// Returns the nodes whose elements a kernel writes.
@@ -233,7 +280,11 @@ const LABEL_SEARCH: usize = 16;
 /// Returns the function that recorded a kernel's results, or else the last operations before them.
 fn function(graph: &order::Graph<'_>, group: &group::Group) -> Option<&'static Labelled> {
     let operations = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
-    let mut sites = operations.map(|&number| graph.entries[number as usize].var.site());
+    function_of(operations.map(|&number| graph.entries[number as usize].var.site()))
+}
+
+/// Returns the function that covers the first of some lines which any covers.
+fn function_of(mut sites: impl Iterator<Item = Site>) -> Option<&'static Labelled> {
     let mut last = None;
     sites.find_map(|site| {
         let is_new = last.replace(site) != Some(site);
@@ -248,7 +299,40 @@ fn label(function: Option<&'static Labelled>) -> Label {
 
 /// Launches the kernels and assigns memory to the nodes. If an error occurs, nodes that were launched before keep their
 /// memory: they may have been written in place, and must not run again.
-fn run(plan: Plan, site: Site) -> Result<(), Error> {
+fn run(plan: Planning, site: Site) -> Result<(), Error> {
+    match plan {
+        Planning::Known(launches) => run_known(launches),
+        Planning::New(plan) => run_new(plan, site),
+    }
+}
+
+fn run_known(launches: known::Launches) -> Result<(), Error> {
+    let mut done: SmallVec<[Var; 2]> = SmallVec::new();
+    let mut outcome = Ok(());
+    for known::Launch { prepared, function, written } in launches {
+        function.iter().for_each(|function| function.history.count_hit());
+        prepared.count_hit();
+        outcome = prepared.start();
+        if has_results(&outcome) {
+            for (var, buffer) in written {
+                var.set_data(buffer);
+                done.push(var);
+            }
+        }
+        if outcome.is_err() {
+            break;
+        }
+    }
+    edges::detach(done.iter());
+    outcome
+}
+
+/// Returns whether a launch has results: those of one that ran and failed are this failure.
+fn has_results(outcome: &Result<(), Error>) -> bool {
+    outcome.as_ref().map_or_else(|error| error.is_of_launch(), |()| true)
+}
+
+fn run_new(mut plan: Plan, site: Site) -> Result<(), Error> {
     let mut done: SmallVec<[Var; 2]> = SmallVec::new();
     let mut give = |written: SmallVec<[Written; 2]>| {
         for (var, buffer) in written {
@@ -260,11 +344,10 @@ fn run(plan: Plan, site: Site) -> Result<(), Error> {
     for step in plan.steps {
         let written;
         (written, outcome) = match step {
-            Step::Kernel(kernel) => start(kernel, site),
+            Step::Kernel(kernel) => start(kernel, plan.new_trace.as_deref_mut(), site),
             Step::Native(call) => native::start(call, site),
         };
-        // A launch that ran and failed has results, which are this failure.
-        if outcome.as_ref().map_or_else(|error| error.is_of_launch(), |()| true) {
+        if has_results(&outcome) {
             give(written);
         }
         if outcome.is_err() {
@@ -273,19 +356,25 @@ fn run(plan: Plan, site: Site) -> Result<(), Error> {
     }
     if outcome.is_ok() {
         give(plan.empty.into_iter().collect());
+        plan.new_trace.into_iter().for_each(|trace| trace.keep());
     }
     edges::detach(done.iter());
     outcome
 }
 
-fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
+fn start(
+    planned: Planned,
+    new_trace: Option<&mut NewTrace>,
+    site: Site,
+) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned {
-        emitted: emit::Emitted { kernel, arguments, literals, checks, noted },
+        emitted: emit::Emitted { kernel, arguments, literals, checks, noted, .. },
         lanes,
         reduce_block,
         label,
         function,
         written,
+        origins,
     } = planned;
     let (width, block) = (lanes.lanes as usize, reduce_block.map(|block| block.lanes as usize));
     let (device, site_of_launch) = (current_device(), Some(site));
@@ -300,6 +389,9 @@ fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Result<(), Er
         }
         if launches::is_recording() {
             launches::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
+        }
+        if let (Some(trace), Some(origins)) = (new_trace, origins) {
+            trace.add(&prepared, *origins);
         }
         if launches::is_dry() { Ok(()) } else { prepared.start() }
     });

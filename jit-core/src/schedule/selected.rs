@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::group::{self, Group};
 use super::order::{Entry, Graph, NONE};
-use super::{Plan, Planned, Step, effect, emit, explain, function, label, run, written};
+use super::{Plan, Planned, Step, effect, emit, explain, function, label, run_new, written};
 use crate::capture::launches;
 use crate::graph::node::flag;
 use crate::graph::payload::How;
@@ -94,7 +94,7 @@ fn compute(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site
     let span = events::begin();
     let Some(Computed { plan, outputs, retained }) = plan(selection, wanted, why, site)? else { return Ok(None) };
     stats::count_evaluation();
-    let outcome = run(plan, site);
+    let outcome = run_new(plan, site);
     span.end(Some(site), || Activity::Evaluation(why));
     outcome?;
     let narrow = |var: &Var, buffer| record::data_at(var.site(), var.ty(), selection.len_of(var), buffer);
@@ -137,14 +137,14 @@ fn plan(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site) -
         let reduce_block = if is_selected { None } else { group.reduce_block() };
         let function = function(&graph, group);
         let label = label(function);
-        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written }));
+        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written, origins: None }));
     }
     let number_of = |var: &Var| (0..graph.entries.len()).find(|&number| is_value(&graph, number, var));
     let elements = |var: &&Var| number_of(var).and_then(|number| outputs.get(&(number as u32)).cloned());
     let retained = held.iter().filter(|var| !is_in(wanted, var)).filter_map(|var| Some((var.clone(), elements(&var)?)));
     let retained = retained.filter(|(var, _)| var.lanes() == selection.width).collect();
     let outputs = wanted.iter().map(elements).collect();
-    Ok(Some(Computed { plan: Plan { steps, empty: SmallVec::new() }, outputs, retained }))
+    Ok(Some(Computed { plan: Plan { steps, empty: SmallVec::new(), new_trace: None }, outputs, retained }))
 }
 
 fn is_in(wanted: &[&Var], var: &Var) -> bool {

@@ -11,8 +11,8 @@ use jit_runtime::Site;
 use jit_runtime::fork::Held;
 use parking_lot::RwLock;
 use rustc_hash::FxBuildHasher;
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The stacks of this thread's open traces, each innermost last.
 pub(crate) struct Traced {
@@ -42,8 +42,19 @@ thread_state! {
 static LABELLED: RwLock<hashbrown::HashMap<&'static str, Vec<&'static Labelled>, FxBuildHasher>> =
     RwLock::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
 
-/// Whether anything has a label: programs without labels launch their kernels without a look-up in the table.
-static HAS_LABELS: AtomicBool = AtomicBool::new(false);
+/// The number of registered labels. Programs without labels launch their kernels without a look-up in the table.
+static LABELS: AtomicU32 = AtomicU32::new(0);
+
+/// The places whose pieces a thread remembers, by the low bits of their numbers.
+const REMEMBERED: usize = 64;
+
+/// A place, the number of labels when it was looked up, and its piece.
+type Remembered = (usize, u32, Option<&'static Labelled>);
+
+thread_local! {
+    /// Recent look-ups: each launch makes several, usually those of the launch before.
+    static RECENT: [Cell<Remembered>; REMEMBERED] = const { [const { Cell::new((0, 0, None)) }; REMEMBERED] };
+}
 
 /// A piece of a program with a label: a function or a statement.
 #[derive(Debug)]
@@ -79,7 +90,7 @@ impl Labelled {
     fn register_first(&'static self) {
         if !self.is_registered.swap(true, Ordering::Relaxed) {
             LABELLED.write().entry(self.file).or_default().push(self);
-            HAS_LABELS.store(true, Ordering::Relaxed);
+            LABELS.fetch_add(1, Ordering::Release);
         }
     }
 
@@ -94,9 +105,21 @@ impl Labelled {
 
 /// Returns the smallest traced piece of the program that covers a place.
 pub(crate) fn piece_at(site: Site) -> Option<&'static Labelled> {
-    if !HAS_LABELS.load(Ordering::Relaxed) {
+    let count = LABELS.load(Ordering::Acquire);
+    if count == 0 {
         return None;
     }
+    let slot = site.id() / align_of::<usize>() % REMEMBERED;
+    let remembered = RECENT.with(|recent| recent[slot].get());
+    if (remembered.0, remembered.1) == (site.id(), count) {
+        return remembered.2;
+    }
+    let found = search(site);
+    RECENT.with(|recent| recent[slot].set((site.id(), count, found)));
+    found
+}
+
+fn search(site: Site) -> Option<&'static Labelled> {
     let labelled = LABELLED.read();
     let here = labelled.get(site.file())?.iter().filter(|piece| piece.covers(site.line()));
     here.min_by_key(|piece| piece.lines()).copied()

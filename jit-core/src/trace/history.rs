@@ -4,10 +4,12 @@
 //! function before. Only compilations do this; a kernel that is found is counted.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jit_runtime::Site;
 use jit_runtime::backend::{CodeOptions, Effort, Scatters};
+use jit_runtime::device::{Device, current_device};
 use jit_runtime::ir::{Kernel, Op, Type, Value, print};
 use jit_runtime::launch::Prepared;
 use parking_lot::Mutex;
@@ -18,12 +20,16 @@ const MAX_LISTED: usize = 256;
 
 /// How many `#[constexpr]` parameters of a function are compared.
 const MAX_CONSTEXPRS: usize = 4;
+/// A multiplier with bits set all over, for hashes.
+const ODD: u64 = 0xf135_7aea_2e62_a9c5;
 
 /// The counters of a function, and its kernels.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Hashes of the values of the `#[constexpr]` parameters in the last trace.
     constexprs: [AtomicU64; MAX_CONSTEXPRS],
+    /// A hash of the types of the arguments, and of the device, in the last trace.
+    arguments: AtomicU64,
     traces: AtomicU64,
     compiles: AtomicU64,
     hits: AtomicU64,
@@ -34,6 +40,7 @@ pub(crate) struct History {
 struct Compiled {
     /// The values of the `#[constexpr]` parameters in the last trace, by position.
     constexprs: Vec<(usize, &'static str, String)>,
+    arguments: Option<Arguments>,
     kernels: Vec<Known>,
     changes: Vec<(Site, CodeChange)>,
 }
@@ -47,6 +54,14 @@ struct Known {
     scalars: Vec<Option<u64>>,
     options: CodeOptions,
     constexprs: Vec<(usize, &'static str, String)>,
+    arguments: Option<Arguments>,
+}
+
+/// The arrays in the arguments of a trace: the place of each, and its element type; and the device.
+#[derive(Clone, PartialEq, Debug)]
+struct Arguments {
+    arrays: Arc<[(String, Type)]>,
+    device: Device,
 }
 
 /// Why a kernel of a `#[jit]` function was compiled: the difference from the most similar one that was compiled for the
@@ -74,7 +89,25 @@ pub enum CodeChange {
         /// Its value now.
         now: String,
     },
-    /// The element type of an array that the kernel reads or writes.
+    /// The element type of an array among the arguments.
+    ArgumentType {
+        /// The argument, and the place in it: `state.velocity[1]`.
+        path: String,
+        /// The type when the earlier kernel was compiled.
+        before: Type,
+        /// The type now.
+        now: Type,
+    },
+    /// The device of the arguments.
+    ArgumentDevice {
+        /// The first array among the arguments: `state.velocity[1]`.
+        path: String,
+        /// The device when the earlier kernel was compiled.
+        before: Device,
+        /// The device now.
+        now: Device,
+    },
+    /// The element type of another array that the kernel reads or writes.
     ElementType {
         /// The type in the earlier kernel.
         before: Type,
@@ -111,6 +144,12 @@ impl fmt::Display for CodeChange {
             CodeChange::ConstexprParameter { name, before, now } => {
                 write!(f, "the constexpr parameter `{name}` was {before} and is {now}")
             }
+            CodeChange::ArgumentType { path, before, now } => {
+                write!(f, "`{path}` had elements of {before}, and has {now}")
+            }
+            CodeChange::ArgumentDevice { path, before, now } => {
+                write!(f, "`{path}` was on the device `{}`, and is on `{}`", before.name(), now.name())
+            }
             CodeChange::ElementType { before, now } => write!(f, "an array had elements of {before}, and has {now}"),
             CodeChange::Operations { before, now } => {
                 write!(f, "the kernel has other operations: {now}, and the most similar one had {before}")
@@ -129,10 +168,16 @@ impl History {
     pub(crate) const fn new() -> History {
         History {
             constexprs: [const { AtomicU64::new(0) }; MAX_CONSTEXPRS],
+            arguments: AtomicU64::new(0),
             traces: AtomicU64::new(0),
             compiles: AtomicU64::new(0),
             hits: AtomicU64::new(0),
-            compiled: Mutex::new(Compiled { constexprs: Vec::new(), kernels: Vec::new(), changes: Vec::new() }),
+            compiled: Mutex::new(Compiled {
+                constexprs: Vec::new(),
+                arguments: None,
+                kernels: Vec::new(),
+                changes: Vec::new(),
+            }),
         }
     }
 
@@ -178,6 +223,23 @@ impl History {
         }
     }
 
+    /// Returns whether the types of the arguments, or the device, are others than in the trace before.
+    #[inline]
+    pub(crate) fn has_other_arguments(&self, kinds: &[u64]) -> bool {
+        let device = current_device() as u64 + 1;
+        let hash = kinds.iter().fold(device, |hash, kind| (hash.rotate_left(9) ^ kind).wrapping_mul(ODD));
+        self.arguments.load(Ordering::Relaxed) != hash && {
+            self.arguments.store(hash, Ordering::Relaxed);
+            true
+        }
+    }
+
+    /// Notes the arrays in the arguments of a trace.
+    #[cold]
+    pub(crate) fn note_arguments(&self, arrays: Vec<(String, Type)>) {
+        self.compiled.lock().arguments = Some(Arguments { arrays: arrays.into(), device: current_device() });
+    }
+
     /// Notes that a kernel was compiled.
     #[cold]
     pub(crate) fn note_compiled(&self, prepared: &Prepared, literals: &[(Value, Site)], site: Site) {
@@ -185,8 +247,8 @@ impl History {
         let (kernel, scalars) = (prepared.kernel(), prepared.scalars());
         let (kernel, options) = (kernel.clone(), prepared.options());
         let mut compiled = self.compiled.lock();
-        let constexprs = compiled.constexprs.clone();
-        let known = Known { kernel, literals: literals.to_vec(), scalars, options, constexprs };
+        let (constexprs, arguments) = (compiled.constexprs.clone(), compiled.arguments.clone());
+        let known = Known { kernel, literals: literals.to_vec(), scalars, options, constexprs, arguments };
         let nearest = compiled.kernels.iter().rev().min_by_key(|earlier| earlier.distance(&known));
         let change = nearest.map_or(CodeChange::First, |earlier| change(earlier, &known));
         if compiled.kernels.len() == MAX_KERNELS {
@@ -204,7 +266,32 @@ impl Known {
     /// Returns how much two kernels differ: first by what they were specialised for.
     fn distance(&self, other: &Known) -> (usize, usize) {
         let pairs = self.constexprs.iter().zip(&other.constexprs);
-        (pairs.filter(|(a, b)| a != b).count(), distance(&self.kernel, &other.kernel))
+        let arguments = self.changed_arguments(other).count();
+        (pairs.filter(|(a, b)| a != b).count() + arguments, distance(&self.kernel, &other.kernel))
+    }
+
+    /// Returns the differences between the arguments of the traces.
+    fn changed_arguments(&self, now: &Known) -> impl Iterator<Item = CodeChange> {
+        let arguments = self.arguments.as_ref().zip(now.arguments.as_ref());
+        arguments.into_iter().flat_map(|(before, now)| before.changes(now))
+    }
+}
+
+impl Arguments {
+    /// Returns the differences: first of arrays at one place, then of the device.
+    fn changes(&self, now: &Arguments) -> impl Iterator<Item = CodeChange> {
+        let pairs = self.arrays.iter().zip(&*now.arrays).filter(|(before, now)| before.0 == now.0 && before.1 != now.1);
+        let types = pairs.map(|((_, before), (path, now))| CodeChange::ArgumentType {
+            path: path.clone(),
+            before: *before,
+            now: *now,
+        });
+        let device = now.arrays.first().filter(|_| self.device != now.device);
+        types.chain(device.map(|(path, _)| CodeChange::ArgumentDevice {
+            path: path.clone(),
+            before: self.device,
+            now: now.device,
+        }))
     }
 }
 
@@ -223,6 +310,9 @@ fn distance(one: &Kernel, other: &Kernel) -> usize {
 /// Returns the first difference between two kernels.
 fn change(before: &Known, now: &Known) -> CodeChange {
     let (old, new) = (&before.kernel, &now.kernel);
+    if let Some(change) = before.changed_arguments(now).next() {
+        return change;
+    }
     if old == new {
         return other_option(before.options, now.options);
     }

@@ -52,6 +52,19 @@ pub(crate) fn items(options: &JitOptions, function: &ItemFn, place: Place, decla
     quote!(#questions #compile)
 }
 
+/// Generates the functions beside a method of a trait. There are no executors of it: that is said where one is made.
+pub(crate) fn items_of_trait(options: &JitOptions, function: &ItemFn, declared: &[String]) -> TokenStream {
+    let is_declared = |what: &str| declared.contains(&item_name(Place::Member, &function.sig.ident, what).to_string());
+    if ["compile", "stats", "explain", "clear"].into_iter().any(is_declared) {
+        return TokenStream::new();
+    }
+    let questions = questions(options, function, Place::Member);
+    let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
+    let (private, count) = (quote!(#krate::__private), function.sig.inputs.len());
+    let compile = refused(function, Place::Member, &private, "IsOfTrait", count);
+    quote!(#questions #compile)
+}
+
 /// Generates the functions that report on the kernels of a function.
 fn questions(options: &JitOptions, function: &ItemFn, place: Place) -> TokenStream {
     let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);

@@ -12,9 +12,10 @@ mod enclosing;
 mod place;
 mod signature;
 
+use crate::jit::identifiers;
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
-use syn::ItemFn;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{GenericParam, ItemFn, ItemImpl};
 
 pub(crate) use place::Place;
 
@@ -46,6 +47,38 @@ pub(crate) fn beside(place: Place, function: &ItemFn, items: &TokenStream) -> Op
         Place::Inherent => Some(quote!(#items)),
         Place::Member => None,
     }
+}
+
+/// Puts items beside the methods of a trait that a block implements: into a trait of their own, so they are found where
+/// the block is. `None` if that trait could not be implemented for the same types.
+pub(crate) fn beside_trait(block: &ItemImpl, items: &TokenStream) -> Option<TokenStream> {
+    let (ty, path) = (&block.self_ty, &block.trait_.as_ref()?.0);
+    let (params, _, conditions) = block.generics.split_for_impl();
+    let mut named = Vec::new();
+    identifiers(ty.to_token_stream(), &mut named);
+    let is_named = |param: &GenericParam| match param {
+        GenericParam::Type(param) => named.contains(&param.ident),
+        GenericParam::Const(param) => named.contains(&param.ident),
+        GenericParam::Lifetime(_) => true,
+    };
+    if !block.generics.params.iter().all(is_named) {
+        return None;
+    }
+    // Blocks for the same trait differ in their types.
+    let text = quote!(#params #path for #ty #conditions).to_string();
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let name = path.segments.last().map(|segment| format_ident!("{}Functions{hash:016x}", segment.ident))?;
+    Some(quote! {
+        #[cfg(not(doc))]
+        #[doc(hidden)]
+        #[allow(dead_code, unused, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+        trait #name { #items }
+        #[cfg(not(doc))]
+        #[allow(unused, clippy::all, clippy::pedantic)]
+        impl #params #name for #ty #conditions {}
+    })
 }
 
 /// Returns the path of the type beside a function, which a user's module or type does not hide.

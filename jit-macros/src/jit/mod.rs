@@ -41,6 +41,7 @@ use crate::sink::Sink;
 use crate::ungroup::Ungroup;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
+pub(crate) use scope::identifiers;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Attribute, Block, FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Signature};
@@ -106,7 +107,7 @@ fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenS
     Ungroup.visit_item_impl_mut(&mut block);
     check::attributes(&mut block.attrs, sink);
     let is_of_trait = block.trait_.is_some();
-    let declared = names_of_functions(&block);
+    let (declared, mut beside_trait) = (names_of_functions(&block), TokenStream::new());
     for item in &mut block.items {
         let ImplItem::Fn(function) = item else { continue };
         if let Some(frozen) = freeze::expand_in_block(options, is_of_trait, function, sink) {
@@ -117,6 +118,9 @@ fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenS
             continue;
         }
         let as_written = as_function(function);
+        if is_of_trait {
+            beside_trait.extend(companion::compile::items_of_trait(options, &as_written, &declared));
+        }
         let ImplItemFn { sig, block, attrs, .. } = &mut *function;
         rewrite_function(options, sig, block, attrs, sink);
         if sink.is_empty() && !is_of_trait {
@@ -124,7 +128,8 @@ fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenS
             *item = ImplItem::Verbatim(quote!(#function #beside));
         }
     }
-    block.into_token_stream()
+    let beside = if sink.is_empty() { companion::beside_trait(&block, &beside_trait) } else { None };
+    quote!(#block #beside)
 }
 
 /// Returns a function of a block as one that stands alone.

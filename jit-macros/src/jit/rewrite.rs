@@ -130,6 +130,7 @@ impl<'a> Rewriter<'a> {
                 }})
             },
         );
+        let arguments = self.arguments(signature, constexpr, body);
         let end = self.at(body.brace_token.span.close());
         let labelled = self.labelled(&LitStr::new(&name, span), span, end);
         let fast_math = options
@@ -144,8 +145,49 @@ impl<'a> Rewriter<'a> {
         });
         let warnings = warning::of_parameters(self);
         let prologue = quote_spanned!(span=> #kinds let __jit_function = #private::enter(#labelled);
-            #fast_math #(#checks)* #warnings);
+            #fast_math #(#checks)* #arguments #warnings);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
+    }
+
+    /// Notes the arguments for reports about compilations: those that the body mentions, so that the compiler still
+    /// warns of the others.
+    fn arguments(&self, signature: &Signature, constexpr: &[bool], body: &Block) -> Option<TokenStream> {
+        let mut mentioned = Vec::new();
+        identifiers(body.to_token_stream(), &mut mentioned);
+        let mentioned: HashSet<String> = mentioned.iter().map(Ident::to_string).collect();
+        let named = signature.inputs.iter().zip(constexpr).filter(|(_, is_constexpr)| !**is_constexpr);
+        let names = named.filter_map(|(argument, _)| match argument {
+            FnArg::Receiver(receiver) => {
+                let span = receiver.self_token.span;
+                Some((Ident::new("self", span), span))
+            }
+            FnArg::Typed(typed) => match &*typed.pat {
+                Pat::Ident(pattern) => Some((pattern.ident.clone(), syn::spanned::Spanned::span(&typed.ty))),
+                _ => None,
+            },
+        });
+        let names: Vec<_> = names.filter(|(name, _)| mentioned.contains(&name.to_string())).collect();
+        // What is wrong with a type is shown there.
+        let passed = names.iter().map(|(name, span)| {
+            let private = self.private(*span);
+            quote_spanned!(*span=> (&#private::Passed(&#name)))
+        });
+        let passed: Vec<TokenStream> = passed.collect();
+        let span = signature.ident.span();
+        let private = self.private(span);
+        let labels = names.iter().map(|(name, _)| name.to_string().trim_start_matches("r#").to_owned());
+        // A block without `;` would be the left operand of what follows, as far as the compiler's advice is concerned.
+        (!names.is_empty()).then(|| {
+            quote_spanned! {span=>
+                let () = {
+                    #[allow(unused_imports)]
+                    use #private::{WithArrays as _, WithoutArrays as _};
+                    __jit_function.arguments(&[#(#passed.kind()),*], |__jit_places| {
+                        #(#passed.list(#labels, __jit_places);)*
+                    });
+                };
+            }
+        })
     }
 
     /// Takes the frame of a function whose body was rewritten, and completes the body.

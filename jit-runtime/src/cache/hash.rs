@@ -90,6 +90,13 @@ pub(super) fn kernel(kernel: &Kernel, device: Device, options: CodeOptions) -> u
     hasher.finish()
 }
 
+/// Hash of words.
+pub(super) fn words(words: &[u64]) -> u64 {
+    let mut hasher = WordHasher::default();
+    words.iter().for_each(|&word| hasher.add(word));
+    hasher.finish()
+}
+
 /// Four sums of products that take the words in rotation. A kernel is a stream of small words, and a single sum would
 /// wait for a multiplication at each of them.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use super::{CacheStats, OPTIMISED, SKELETONS, STORE};
+use super::{CacheStats, OPTIMISED, SKELETONS, STORE, TRACES};
 use crate::config;
 #[cfg(loads_code)]
 use crate::config::CacheMode;
@@ -16,6 +16,8 @@ use crate::stats::Stats;
 pub enum CacheLevel {
     /// Recordings of `#[freeze]` functions, by the layout of their arguments.
     Recordings,
+    /// Kernels of a trace, by its operations: a program that is traced again.
+    Traces,
     /// Code in memory, of this process.
     Memory,
     /// Kernels after the passes, which are compiled again with other options or more effort.
@@ -26,8 +28,8 @@ pub enum CacheLevel {
 
 impl CacheLevel {
     /// Every level, in the order in which a call asks them.
-    pub const ALL: [CacheLevel; 4] =
-        [CacheLevel::Recordings, CacheLevel::Memory, CacheLevel::Optimised, CacheLevel::Disk];
+    pub const ALL: [CacheLevel; 5] =
+        [CacheLevel::Recordings, CacheLevel::Traces, CacheLevel::Memory, CacheLevel::Optimised, CacheLevel::Disk];
 }
 
 /// Contents, bounds and counters of a level. The counters are those of this process; those of recordings are reset when
@@ -35,9 +37,9 @@ impl CacheLevel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LevelStats {
-    /// Recordings, kernels in memory, or files on disk.
+    /// Recordings, traces, kernels in memory, or files on disk.
     pub entries: usize,
-    /// Bytes of their code, or of the files; operations of optimised kernels; 0 for recordings.
+    /// Bytes of their code, of the keys of traces, or of the files; operations of optimised kernels; 0 for recordings.
     pub bytes: u64,
     /// The maximum number of entries. That of recordings is `usize::MAX`: each function has a limit of its own.
     pub max_entries: usize,
@@ -71,6 +73,7 @@ pub fn watch_recordings(stats: fn() -> LevelStats, clear: fn()) {
 pub fn level(level: CacheLevel) -> LevelStats {
     match level {
         CacheLevel::Recordings => RECORDINGS.get().map(|level| (level.stats)()).unwrap_or_default(),
+        CacheLevel::Traces => TRACES.stats(),
         CacheLevel::Memory => {
             let (CacheStats { entries, code_bytes, hits, misses, evictions }, bytes) = (super::stats(), None);
             let max_entries = config::get().cache_mem_max;
@@ -87,11 +90,15 @@ pub fn level(level: CacheLevel) -> LevelStats {
 /// Removes everything from a level. Launches, executors and replays that are in progress keep what they use. Files of a
 /// shared folder remain, and what other processes have in memory.
 ///
-/// Clearing [`CacheLevel::Memory`] also forgets which literals keep changing.
+/// Clearing [`CacheLevel::Memory`] also clears [`CacheLevel::Traces`], which refers to it, and forgets which literals
+/// keep changing.
 pub fn clear_level(level: CacheLevel) {
     match level {
         CacheLevel::Recordings => RECORDINGS.get().into_iter().for_each(|level| (level.clear)()),
+        CacheLevel::Traces => TRACES.clear(),
         CacheLevel::Memory => {
+            // Executors may keep code alive that traces would find.
+            TRACES.clear();
             STORE.clear();
             SKELETONS.clear();
         }
@@ -111,6 +118,7 @@ pub fn bounds(level: CacheLevel) -> (usize, Option<u64>) {
     let config = config::get();
     match level {
         CacheLevel::Recordings => (usize::MAX, None),
+        CacheLevel::Traces => TRACES.bounds(),
         CacheLevel::Memory => (config.cache_mem_max, None),
         CacheLevel::Optimised => OPTIMISED.bounds(),
         CacheLevel::Disk => (config.cache_capacity, Some(config.cache_max_bytes as u64)),

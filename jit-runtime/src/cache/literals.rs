@@ -14,6 +14,7 @@ use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 use smallvec::SmallVec;
 
+use super::Scalars;
 use super::hash::Hashing;
 use crate::backend::CodeOptions;
 use crate::config::Device;
@@ -57,8 +58,8 @@ struct Skeleton {
 /// The result of promoting a kernel's literals.
 #[derive(Default)]
 pub(super) struct Promoted {
-    /// The bits of the literals that are now parameters, in the order of the parameters.
-    pub(super) scalars: SmallVec<[u64; 4]>,
+    /// The literals that are now parameters, and their bits, in the order of the parameters.
+    pub(super) scalars: Scalars,
     /// Those that have become parameters for the first time.
     pub(super) new: Vec<Literal>,
 }
@@ -194,14 +195,14 @@ fn replace_literals(kernel: &mut Kernel, mut bits: impl FnMut(u64) -> u64) -> Ve
 }
 
 /// Replaces the marked literals by scalar parameters.
-fn to_parameters(kernel: &mut Kernel, varies: &[bool], scalars: &mut SmallVec<[u64; 4]>) {
+fn to_parameters(kernel: &mut Kernel, varies: &[bool], scalars: &mut Scalars) {
     let mut varies = varies.iter();
     for inst in kernel.regions.iter_mut().flat_map(|region| &mut region.insts) {
         let Op::Const(ty, bits) = inst.op else { continue };
         if varies.next() == Some(&true) {
             inst.op = Op::Scalar(ParamId(kernel.params.len() as u32));
             kernel.params.push(Param::Scalar { ty });
-            scalars.push(bits);
+            scalars.push((inst.first, bits));
         }
     }
 }
@@ -228,7 +229,7 @@ mod tests {
         let mut kernel = kernel(a, b);
         let promoted = skeletons.promote(&mut kernel, Device::Interpreter, CodeOptions::default());
         crate::ir::verify(&kernel).unwrap();
-        (kernel, promoted.scalars.to_vec(), promoted.new.len())
+        (kernel, promoted.scalars.iter().map(|(_, bits)| *bits).collect(), promoted.new.len())
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | a cached kernel and facts about it | `entry` |
 //! | how long its launches take | `cost` |
+//! | kernels of a trace | `traces` |
 //! | the hash of a kernel | `hash` |
 //! | the table | `store` |
 //! | literals that change often | `literals` |
@@ -36,6 +37,7 @@ mod optimised;
 mod policy;
 mod store;
 mod stored;
+mod traces;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -60,6 +62,8 @@ use optimised::OptimisedKernels;
 pub use policy::{CachePolicy, PolicyScope};
 use store::Store;
 pub use stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
+use traces::Traces;
+pub use traces::{KnownKernel, KnownTrace, TraceArgument, TraceKey};
 
 static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_mem_max));
 
@@ -67,8 +71,11 @@ static SKELETONS: LazyLock<Skeletons> = LazyLock::new(|| Skeletons::new(config::
 
 static OPTIMISED: OptimisedKernels = OptimisedKernels::new();
 
+static TRACES: Traces = Traces::new();
+
 /// Takes the locks of the cache, for a fork.
 pub(crate) fn hold(held: &mut Vec<Held>) {
+    TRACES.hold(held);
     OPTIMISED.hold(held);
     STORE.hold(held);
     LazyLock::force(&SKELETONS).hold(held);
@@ -101,8 +108,11 @@ pub(crate) struct Found {
     /// Where it came from.
     pub(crate) outcome: CacheOutcome,
     /// Additional arguments of the code after the kernel's own: literals that became parameters.
-    pub(crate) scalars: SmallVec<[u64; 4]>,
+    pub(crate) scalars: Scalars,
 }
+
+/// Literals that became parameters, and their bits.
+pub(crate) type Scalars = SmallVec<[(Value, u64); 4]>;
 
 /// Returns the code of a kernel, and compiles it if it is not in the cache.
 pub(crate) fn find_or_compile(
@@ -135,6 +145,33 @@ pub(crate) fn find_or_compile(
     let (entry, is_hit) = STORE.find_or_insert(hash, device, options, kernel, |kernel| make(hash, kernel))?;
     let outcome = if is_hit { CacheOutcome::Memory } else { made(&entry) };
     Ok(Found { entry, outcome, scalars })
+}
+
+/// Whether kernels are found by their traces at present.
+#[must_use]
+pub fn finds_traces() -> bool {
+    config::get().cache != CacheMode::Off && CachePolicy::current() == CachePolicy::ReadWrite
+}
+
+/// Returns what is known of a trace, after as many others with code for other sizes.
+#[must_use]
+pub fn find_trace(key: TraceKey<'_>, skipped: usize) -> Option<Arc<KnownTrace>> {
+    TRACES.find(key, skipped)
+}
+
+/// Counts the look-up of a trace.
+pub fn count_trace_look_up(found: Option<&KnownTrace>) {
+    TRACES.count(found);
+}
+
+/// Counts that code was found by its trace, which saves a look-up in memory.
+pub(crate) fn count_hit(entry: &Entry) {
+    STORE.note_hit(entry);
+}
+
+/// Adds a trace whose kernels were built.
+pub fn insert_trace(known: KnownTrace) {
+    TRACES.insert(known, config::get().cache_mem_max);
 }
 
 /// Where the code of a new entry came from.

@@ -116,8 +116,19 @@ impl Store {
     fn find(&self, hash: u64, device: Device, options: CodeOptions, kernel: &Kernel) -> Option<Arc<Entry>> {
         let shard = self.shard(hash).ready.read();
         let entry = shard.get(&hash)?.iter().find(|entry| entry.is_for(device, options, kernel))?;
-        entry.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        self.note_use(entry);
         Some(Arc::clone(entry))
+    }
+
+    /// Counts that an entry was found without the table.
+    pub(super) fn note_hit(&self, entry: &Entry) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        self.note_use(entry);
+    }
+
+    #[inline]
+    fn note_use(&self, entry: &Entry) {
+        entry.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Claims the compilation of a kernel, unless another thread has.

@@ -42,12 +42,15 @@
 //! | their work: kernels here, functions in [`native`] | `work` |
 //! | the distribution of their lanes to threads | `blocks` |
 //! | threads | `pool` |
+//! | launches of known traces | `known` |
 //! | launches that are not done, and the bound on their number | `flight` |
 //! | launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+
+use smallvec::SmallVec;
 
 use crate::backend::{CodeOptions, Effort, RawArgument};
 use crate::cache::{self, Entry, Found, Origin};
@@ -67,6 +70,7 @@ mod checks;
 mod flight;
 mod fork;
 mod inline;
+mod known;
 pub mod native;
 mod pool;
 mod private;
@@ -83,6 +87,7 @@ use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 #[doc(hidden)]
 pub use fork::watch as watch_forks;
+pub use known::{KnownLaunch, TraceOrigins};
 pub(crate) use pool::wait_for_all;
 pub use pool::{set_threads, threads};
 use run::Bound;
@@ -208,6 +213,8 @@ pub struct Prepared {
     ready: Ready,
     /// The kernel with parameters in place of [`Notes::constants`], if there are any.
     template: Option<Arc<Kernel>>,
+    /// The literals of the kernel that became parameters after its own.
+    promoted: SmallVec<[Value; 4]>,
 }
 
 impl Prepared {
@@ -275,9 +282,10 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
         cache::find_or_compile(device, kernel, options, Origin { label, site, literals: notes.literals })?;
     let made_in = entry.facts.load_time.unwrap_or(entry.facts.compile_time);
     let preparation = Preparation::found(outcome, since, made_in);
-    arguments.extend(scalars.into_iter().map(Argument::Scalar));
+    arguments.extend(scalars.iter().map(|&(_, bits)| Argument::Scalar(bits)));
+    let promoted = scalars.into_iter().map(|(value, _)| value).collect();
     let ready = Ready { entry, width, reduce_block, arguments, label, site, preparation, checks: notes.checks };
-    Ok(Prepared { ready, template })
+    Ok(Prepared { ready, template, promoted })
 }
 
 /// A kernel with some of its arguments as constants.

@@ -167,8 +167,8 @@ impl Recording {
         let origin = Origin { label: kernel.label, site: kernel.site, literals: &[] };
         let Found { entry, scalars, .. } = cache::find_or_compile(self.device, made, options, origin)?;
         let mut raw = raw;
-        raw.extend(scalars.iter().map(|&word| RawArgument { word, length: 0 }));
-        Ok(Code { entry, scalars: scalars.into_iter().collect(), raw })
+        raw.extend(scalars.iter().map(|&(_, word)| RawArgument { word, length: 0 }));
+        Ok(Code { entry, scalars: scalars.into_iter().map(|(_, bits)| bits).collect(), raw })
     }
 
     /// The arguments with their numbers of elements, which is all that is needed here.

@@ -126,7 +126,7 @@ pub fn end_trace() {
 }
 
 /// An evaluation that is being scheduled.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Scheduling {
     began: Option<Instant>,
 }
@@ -135,17 +135,22 @@ pub struct Scheduling {
 #[inline]
 #[must_use]
 pub fn begin_scheduling() -> Scheduling {
-    Scheduling { began: is_observed().then(Instant::now) }
+    let began = is_observed().then(Instant::now);
+    if began.is_some() {
+        EVALUATION.set(Evaluation { trace_time: Duration::ZERO, ..EVALUATION.get() });
+    }
+    Scheduling { began }
 }
 
 impl Scheduling {
-    /// Notes that the kernels of the evaluation are built, and that the first look-up begins.
+    /// Notes that the kernels of the evaluation are built or known, and that the first look-up begins. If known ones do
+    /// not fit, they are built, and this is noted again.
     #[inline]
     pub fn end(self) {
         let Some(began) = self.began else { return };
         let now = Instant::now();
         let mut tracing = TRACING.get();
-        let trace_time = std::mem::take(&mut tracing.time);
+        let trace_time = EVALUATION.get().trace_time + std::mem::take(&mut tracing.time);
         TRACING.set(tracing);
         EVALUATION.set(Evaluation { trace_time, schedule_time: now - began, scheduled: Some(now) });
     }

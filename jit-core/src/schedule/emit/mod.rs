@@ -37,6 +37,10 @@ pub(super) struct Emitted {
     pub(super) literals: Literals,
     pub(super) checks: Option<Checks>,
     pub(super) noted: Noted,
+    /// The entries that the arguments belong to, of kernels that only read and write arrays by lane and gather.
+    pub(super) argument_entries: Vec<u32>,
+    /// The entries of the literals.
+    pub(super) literal_entries: SmallVec<[u32; 8]>,
 }
 
 /// Properties of the arguments for a recording, by position; empty if there is none.
@@ -60,6 +64,8 @@ pub(super) struct Emitter<'a, 'e> {
     arguments: Vec<Argument>,
     literals: Literals,
     noted: Noted,
+    argument_entries: Vec<u32>,
+    literal_entries: SmallVec<[u32; 8]>,
     pub(super) values: Vec<Option<Value>>,
     /// Parameters for memory that is read, by entry.
     inputs: Vec<Option<ParamId>>,
@@ -97,6 +103,8 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         arguments: Vec::with_capacity(8),
         literals: SmallVec::new(),
         noted: Noted::default(),
+        argument_entries: Vec::with_capacity(8),
+        literal_entries: SmallVec::new(),
         values: vec![None; count],
         inputs: vec![None; count],
         written: vec![None; graph.memories.len()],
@@ -129,6 +137,8 @@ impl<'e> Emitter<'_, 'e> {
             literals: self.literals,
             checks,
             noted: self.noted,
+            argument_entries: self.argument_entries,
+            literal_entries: self.literal_entries,
         })
     }
 
@@ -186,6 +196,7 @@ impl<'e> Emitter<'_, 'e> {
             (Op::Literal, Some(bits)) => {
                 let value = self.builder.constant(var.ty(), bits);
                 self.literals.push((value, var.site()));
+                self.literal_entries.push(number);
                 value
             }
             (_, Some(bits)) => {
@@ -194,6 +205,7 @@ impl<'e> Emitter<'_, 'e> {
                     self.noted.scalars.extend(launches::scalar_of(var).map(|scalar| (position, scalar)));
                 }
                 self.arguments.push(Argument::Scalar(bits));
+                self.argument_entries.push(number);
                 let param = self.builder.scalar_param(var.ty());
                 self.builder.scalar(param)
             }
@@ -224,6 +236,7 @@ impl<'e> Emitter<'_, 'e> {
         if launches::is_recording() {
             self.noted.inputs.push((self.arguments.len(), var.clone()));
         }
+        self.argument_entries.push(number);
         let param = self.add_input(var.ty(), buffer, len);
         self.inputs[number as usize] = Some(param);
         param
@@ -362,6 +375,7 @@ impl<'e> Emitter<'_, 'e> {
             }
         }
         self.arguments.push(Argument::Buffer(buffer, len));
+        self.argument_entries.push(root);
         Ok(())
     }
 }

@@ -1,0 +1,188 @@
+//! Evaluations whose trace is known: their kernels are launched without being built.
+//!
+//! While the graph is visited, its trace is described ([`super::trace_key`]) and looked up. If it is known, what is
+//! left is memory for the results and the arguments of each launch. Otherwise the kernels are built, and when all of
+//! them are launched, the trace becomes known.
+
+use std::sync::Arc;
+
+use jit_runtime::cache::{self, KnownKernel, KnownTrace, TraceArgument, TraceKey};
+use jit_runtime::dump::{self, Form};
+use jit_runtime::launch::{Argument, KnownLaunch, Prepared, TraceOrigins};
+use jit_runtime::memory::Buffer;
+use jit_runtime::stats::{Scheduling, events};
+use jit_runtime::{Error, Site, config, log};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::emit::Emitted;
+use super::group::Group;
+use super::order::{Entry, Graph};
+use super::trace_key::Trace;
+use super::{LABEL_SEARCH, Written, function_of, label};
+use crate::capture::{host_call, launches};
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::op::Op;
+use crate::trace::function_label::Labelled;
+
+/// A launch of a known kernel.
+pub(super) struct Launch {
+    pub(super) prepared: Prepared,
+    pub(super) function: Option<&'static Labelled>,
+    pub(super) written: SmallVec<[Written; 2]>,
+}
+
+/// The launches of a known trace, in their order. They are large, so they are not moved.
+pub(super) type Launches = Vec<Launch>;
+
+/// Returns the trace of the wanted values, if it can be known. Whoever observes how kernels are built, or has them
+/// built with checks, gets them built.
+pub(super) fn trace<'e>(edges: &'e Edges, wanted: &[&'e Var]) -> Option<Trace<'e>> {
+    let is_built = launches::is_recording() || host_call::is_inside() || config::is_debug_on();
+    let is_observed = || dump::is_wanted(Form::Trace) || events::is_profiled() || log::is_debugged();
+    if is_built || is_observed() || !cache::finds_traces() {
+        return None;
+    }
+    Trace::of(edges, wanted)
+}
+
+/// Prepares the launches of a trace, if it is known.
+pub(super) fn find(trace: &Trace<'_>, site: Site, scheduling: Scheduling) -> Result<Option<Launches>, Error> {
+    for skipped in 0.. {
+        let Some(known) = cache::find_trace(trace.key(), skipped) else { break };
+        scheduling.end();
+        if let Some(launches) = launches_of(trace, &known, site)? {
+            cache::count_trace_look_up(Some(&known));
+            return Ok(Some(launches));
+        }
+    }
+    cache::count_trace_look_up(None);
+    Ok(None)
+}
+
+/// Prepares the launches of a known trace; returns `None` if its code is gone, or is not the one for these widths.
+fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Option<Launches>, Error> {
+    let mut launches = Launches::with_capacity(known.kernels.len());
+    for kernel in &known.kernels {
+        let mut written: SmallVec<[Written; 2]> = SmallVec::new();
+        for &number in &kernel.written {
+            let var = trace.node(number);
+            // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
+            let buffer = unsafe { Buffer::alloc_uninit(var.lanes() * var.ty().size_bytes())? };
+            written.push((var.clone(), buffer));
+        }
+        let mut arguments = Vec::with_capacity(kernel.arguments.len());
+        for argument in &kernel.arguments {
+            let made = || launches.iter().flat_map(|launch| &launch.written).chain(&written);
+            let Some(argument) = argument_of(trace, made, *argument) else { return Ok(None) };
+            arguments.push(argument);
+        }
+        let function = function_of(kernel.named_by.iter().map(|&number| trace.node(number).site()));
+        let reduce_block = kernel.block.map(|block| trace.node(block).position());
+        let (width, label) = (trace.node(kernel.lanes).lanes(), label(function));
+        let launch = KnownLaunch { arguments, width, reduce_block, label, site };
+        let Some(prepared) = kernel.prepare(launch) else { return Ok(None) };
+        launches.push(Launch { prepared, function, written });
+    }
+    Ok(Some(launches))
+}
+
+/// Returns an argument of a kernel.
+#[inline]
+fn argument_of<'w, M: Iterator<Item = &'w Written>>(
+    trace: &Trace<'_>,
+    made: impl Fn() -> M,
+    argument: TraceArgument,
+) -> Option<Argument> {
+    Some(match argument {
+        TraceArgument::Elements(number) => {
+            let var = trace.node(number);
+            // A node that is in memory by now may be written by an earlier kernel all the same.
+            let buffer = match made().find(|(other, _)| other.is_same(var)) {
+                Some((_, buffer)) => Arc::clone(buffer),
+                None => var.data()?,
+            };
+            Argument::Buffer(buffer, var.lanes())
+        }
+        TraceArgument::Scalar(number) => Argument::Scalar(trace.node(number).known_bits()?),
+        TraceArgument::Literal(position) => Argument::Scalar(trace.key().literals[position as usize]),
+        TraceArgument::Bits(bits) => Argument::Scalar(bits),
+    })
+}
+
+/// A trace that becomes known when its kernels are launched.
+pub(super) struct NewTrace {
+    words: Box<[u64]>,
+    literals: Box<[u64]>,
+    kernels: Vec<KnownKernel>,
+    /// For each entry of the graph, the number of the node.
+    numbers: Vec<u32>,
+    /// For each node that is a literal, its position among them.
+    positions: FxHashMap<u32, u32>,
+}
+
+impl NewTrace {
+    /// Begins with no kernels. Returns `None` if another thread has evaluated a node since the trace was described.
+    pub(super) fn begin(trace: &Trace<'_>, graph: &Graph<'_>) -> Option<NewTrace> {
+        let numbers = numbers(trace, graph)?;
+        let TraceKey { words, literals } = trace.key();
+        let is_literal = |var: &Var| var.op() == Op::Literal;
+        let nodes = trace.nodes().iter().zip(0_u32..).filter(|(var, _)| is_literal(var)).map(|(_, number)| number);
+        let positions = nodes.zip(0..).collect();
+        let (words, literals, kernels) = (words.into(), literals.into(), Vec::new());
+        Some(NewTrace { words, literals, kernels, numbers, positions })
+    }
+
+    /// Returns where the arguments of a kernel come from.
+    pub(super) fn origins(&self, graph: &Graph<'_>, group: &Group, emitted: &Emitted) -> TraceOrigins {
+        let number = |entry: u32| self.numbers[entry as usize];
+        let literals = emitted.literals.iter().zip(&emitted.literal_entries);
+        let literals: SmallVec<[_; 8]> =
+            literals.map(|(&(value, _), &entry)| (value, self.positions[&number(entry)])).collect();
+        let origin = |(argument, &entry): (&Argument, &u32)| match argument {
+            Argument::Buffer(..) => TraceArgument::Elements(number(entry)),
+            Argument::Scalar(_) => TraceArgument::Scalar(number(entry)),
+        };
+        let arguments = emitted.arguments.iter().zip(&emitted.argument_entries).map(origin).collect();
+        let root = group.roots[0];
+        let reduced = |root: u32| match graph.entries[root as usize].op {
+            Op::Reduce(_) => Some(graph.entries[root as usize].operands[0]),
+            _ => None,
+        };
+        let block = group.reduce_block().and_then(|_| group.roots.iter().find(|&&root| reduced(root).is_some()));
+        let named_by = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
+        TraceOrigins {
+            arguments,
+            literals,
+            lanes: number(reduced(root).unwrap_or(root)),
+            block: block.map(|&root| number(root)),
+            written: group.roots.iter().map(|&root| number(root)).collect(),
+            named_by: named_by.map(|&entry| number(entry)).collect(),
+        }
+    }
+
+    /// Adds the next kernel, which is about to be launched.
+    pub(super) fn add(&mut self, prepared: &Prepared, origins: TraceOrigins) {
+        self.kernels.push(prepared.known(origins));
+    }
+
+    /// Makes the trace known, after all its kernels were launched.
+    pub(super) fn keep(self) {
+        let NewTrace { words, literals, kernels, .. } = self;
+        let key = TraceKey { words: &words, literals: &literals };
+        cache::insert_trace(KnownTrace::new(key, kernels.into()));
+    }
+}
+
+/// Returns the number in the trace of each entry of a graph.
+fn numbers(trace: &Trace<'_>, graph: &Graph<'_>) -> Option<Vec<u32>> {
+    let are_evaluated = trace.are_evaluated();
+    let nodes = trace.nodes().iter().zip(0_u32..);
+    let of_trace: FxHashMap<_, _> = nodes.map(|(var, number)| (var.address(), number)).collect();
+    let number = |entry: &Entry<'_>| {
+        let number = *of_trace.get(&entry.var.address())?;
+        (are_evaluated[number as usize] == entry.is_evaluated).then_some(number)
+    };
+    graph.entries.iter().map(number).collect()
+}

@@ -1,0 +1,312 @@
+//! The trace of wanted values in canonical form, from which the cache finds kernels without building them.
+//!
+//! One walk numbers the nodes, operands first, and writes a few words for each: its operation, its element type, a
+//! number for its width, and the numbers of its operands. These words, the wanted nodes and the device are everything
+//! that the scheduler decides by ([`super::order`], [`super::group`], [`super::emit`]), except the bits of literals,
+//! which are listed by themselves. Widths are numbered in the order in which they occur, because only these relations
+//! matter: which are equal, and which are 1. Addresses, lines, reference counts and gradients have no influence.
+//!
+//! Only what is computed lane by lane, gathered and reduced has such a form. A trace with loops, branches, calls,
+//! scatters, local memory, library calls or empty arrays has none; neither have those that a recording depends on.
+
+use std::cell::Cell;
+
+use jit_runtime::cache::TraceKey;
+use jit_runtime::device::current_device;
+use jit_runtime::recording::SizeId;
+use smallvec::SmallVec;
+
+use super::map::NodeMap;
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::node::flag;
+use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
+use crate::thread_state::thread_state;
+
+/// The number of nodes from which on a trace has no key.
+const MAX_NODES: usize = 1 << 16;
+/// The bits of an operand's number, plus one.
+const OPERAND_BITS: u32 = 17;
+/// The number of different widths from which on a trace has no key.
+const MAX_WIDTHS: usize = 64;
+/// Buffers of traces with more words are not retained.
+const MOST_RETAINED: usize = 1 << 14;
+/// Properties of nodes that no kernel computes from its operands alone.
+const UNSUPPORTED: u16 = flag::CONTROL | flag::EFFECT | flag::LOCAL | flag::PINNED | flag::RECORDED | flag::HOSTED;
+/// What the word of a node has in place of its operation, if it is in memory; and what precedes the wanted nodes.
+const IN_MEMORY: u64 = 0xffff;
+const WANTED: u64 = 0xfffe;
+
+/// The trace of some nodes.
+pub(super) struct Trace<'e> {
+    /// The nodes by their numbers.
+    nodes: Vec<&'e Var>,
+    form: Form,
+}
+
+/// The words of a trace, and its literals.
+#[derive(Default)]
+struct Form {
+    words: Vec<u64>,
+    literals: Vec<u64>,
+}
+
+thread_state! {
+    /// The memory of the last trace of the thread.
+    static SPARE: Cell<Option<Form>> = Cell::new(None);
+}
+
+/// A node that waits for its operands.
+struct Frame<'e> {
+    var: &'e Var,
+    slot: u32,
+    slots: u32,
+    /// The numbers of its operands, plus one.
+    operands: u64,
+}
+
+/// What is known of an operand.
+enum Known {
+    Number(u32),
+    /// A kernel computes it from operands that are still to be visited.
+    Computed,
+    /// It has no form.
+    Unsupported,
+}
+
+struct Walk<'e> {
+    edges: &'e Edges,
+    nodes: Vec<&'e Var>,
+    form: Form,
+    /// The numbers of the nodes that may be found again.
+    numbers: NodeMap,
+    /// The different widths, by their numbers.
+    widths: SmallVec<[u32; 8]>,
+    /// The last one, and its number.
+    width: (u32, u64),
+    stack: Vec<Frame<'e>>,
+}
+
+impl<'e> Trace<'e> {
+    /// Describes the graph of the wanted nodes, if it has such a form.
+    pub(super) fn of(edges: &'e Edges, wanted: &[&'e Var]) -> Option<Trace<'e>> {
+        if wanted.iter().any(|var| var.flags() & UNSUPPORTED != 0) {
+            return None;
+        }
+        let mut form = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        // A program that is traced again has as many nodes as last time.
+        let nodes = Vec::with_capacity(form.words.len().clamp(8, MOST_RETAINED));
+        form.words.clear();
+        form.literals.clear();
+        // The numbers of widths 0 and 1 are these.
+        let widths = SmallVec::from_slice(&[0, 1]);
+        let mut walk =
+            Walk { edges, nodes, form, numbers: NodeMap::take(), widths, width: (1, 1), stack: Vec::with_capacity(8) };
+        let is_described = walk.all(wanted).is_some();
+        let Walk { nodes, form, numbers, .. } = walk;
+        numbers.give_back();
+        let trace = Trace { nodes, form };
+        is_described.then_some(trace)
+    }
+
+    /// Returns the form by which it is found.
+    pub(super) fn key(&self) -> TraceKey<'_> {
+        TraceKey { words: &self.form.words, literals: &self.form.literals }
+    }
+
+    /// Returns the nodes by their numbers.
+    pub(super) fn nodes(&self) -> &[&'e Var] {
+        &self.nodes
+    }
+
+    /// Returns the node with a number.
+    #[inline]
+    pub(super) fn node(&self, number: u32) -> &'e Var {
+        self.nodes[number as usize]
+    }
+
+    /// Returns, for each node, whether it is described as being in memory, or as a host value.
+    pub(super) fn are_evaluated(&self) -> Vec<bool> {
+        let mut words = self.form.words[1..].iter().map(|word| word & 0xffff);
+        let leaves = [IN_MEMORY, Op::Literal.code(), Op::Scalar.code(), Op::LaneIndex.code()];
+        let mut is_evaluated = |_| {
+            let code = words.next().unwrap_or_default();
+            if !leaves.contains(&code) {
+                words.next();
+            }
+            leaves[..3].contains(&code)
+        };
+        self.nodes.iter().map(&mut is_evaluated).collect()
+    }
+}
+
+impl Drop for Trace<'_> {
+    fn drop(&mut self) {
+        let form = std::mem::take(&mut self.form);
+        if form.words.capacity() <= MOST_RETAINED {
+            let _ = SPARE.try_with(|spare| spare.set(Some(form)));
+        }
+    }
+}
+
+impl<'e> Walk<'e> {
+    fn all(&mut self, wanted: &[&'e Var]) -> Option<()> {
+        self.form.words.push(current_device() as u64);
+        let mut numbers: SmallVec<[u64; 8]> = SmallVec::new();
+        for var in wanted {
+            numbers.push(self.visit(var)?.into());
+        }
+        self.form.words.push(WANTED | (numbers.len() as u64) << 16);
+        self.form.words.extend_from_slice(&numbers);
+        Some(())
+    }
+
+    /// Numbers a wanted node and those behind it.
+    fn visit(&mut self, wanted: &'e Var) -> Option<u32> {
+        // It may be wanted twice by one reference, which is no reason for it to be shared.
+        if let Some(number) = self.numbers.get(wanted.address()) {
+            return Some(number);
+        }
+        let number = match self.known(wanted) {
+            Known::Number(number) => number,
+            Known::Computed => self.compute(wanted)?,
+            Known::Unsupported => return None,
+        };
+        self.numbers.insert(wanted.address(), number);
+        Some(number)
+    }
+
+    /// Numbers a node that a kernel computes, after its operands.
+    fn compute(&mut self, var: &'e Var) -> Option<u32> {
+        let mut frame = Frame::of(var);
+        loop {
+            if frame.slot == frame.slots {
+                let number = self.finish(&frame)?;
+                let Some(user) = self.stack.pop() else { return Some(number) };
+                frame = user;
+                frame.take(number);
+                continue;
+            }
+            let Some(operand) = self.edges.operand(frame.var, frame.slot as usize) else {
+                frame.slot += 1;
+                continue;
+            };
+            match self.known(operand) {
+                Known::Number(number) => frame.take(number),
+                Known::Computed => self.stack.push(std::mem::replace(&mut frame, Frame::of(operand))),
+                Known::Unsupported => return None,
+            }
+        }
+    }
+
+    /// Returns the number of a node that was visited before, or that has no operands.
+    #[inline(always)]
+    fn known(&mut self, var: &'e Var) -> Known {
+        // A node with one owner, which is the operand, is found only once.
+        let is_shared = var.count() != 1;
+        if is_shared && let Some(number) = self.numbers.get(var.address()) {
+            return Known::Number(number);
+        }
+        let code = match var.op() {
+            op @ (Op::Literal | Op::Scalar) => op.code(),
+            Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::LibraryCall => return Known::Unsupported,
+            // The word of any other node is the address of its elements.
+            _ if var.word() != 0 => IN_MEMORY,
+            Op::Broadcast | Op::Identity | Op::Cast | Op::Bitcast | Op::Unary(_) => return Known::Computed,
+            Op::Binary(_) | Op::Fma | Op::Compare(_) | Op::Select | Op::Gather | Op::Reduce(_) => {
+                return Known::Computed;
+            }
+            op @ Op::LaneIndex => op.code(),
+            _ => return Known::Unsupported,
+        };
+        self.leaf(var, code, is_shared)
+    }
+
+    /// Numbers a node without operands.
+    #[inline(never)]
+    fn leaf(&mut self, var: &'e Var, code: u64, is_shared: bool) -> Known {
+        if code == Op::Literal.code() {
+            self.form.literals.push(var.word() & var.ty().bit_mask());
+        }
+        let Some(head) = self.head(var, code) else { return Known::Unsupported };
+        self.form.words.push(head);
+        self.add(var, is_shared).map_or(Known::Unsupported, Known::Number)
+    }
+
+    /// Numbers a node whose operands have numbers.
+    #[inline(always)]
+    fn finish(&mut self, frame: &Frame<'e>) -> Option<u32> {
+        let Frame { var, mut operands, .. } = *frame;
+        if var.flags() & UNSUPPORTED != 0 || var.recorded_region() != RegionId::NONE {
+            return None;
+        }
+        let op = var.op();
+        let head = self.head(var, op.code())?;
+        if let Op::Reduce(_) = op {
+            operands |= self.width(u32::try_from(var.position()).ok()?)? << (3 * OPERAND_BITS);
+        }
+        self.form.words.reserve(2);
+        self.form.words.push(head);
+        self.form.words.push(operands);
+        self.add(var, var.count() != 1)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, var: &'e Var, is_shared: bool) -> Option<u32> {
+        let number = self.nodes.len();
+        self.nodes.push(var);
+        if is_shared {
+            self.numbers.insert(var.address(), number as u32);
+        }
+        (number < MAX_NODES).then_some(number as u32)
+    }
+
+    /// Returns the word for the operation, the element type and the width of a node.
+    #[inline(always)]
+    fn head(&mut self, var: &Var, code: u64) -> Option<u64> {
+        let extent = var.extent();
+        if extent.size != SizeId(0) || extent.lanes == 0 {
+            return None;
+        }
+        Some(code | u64::from(var.ty() as u8) << 16 | self.width(extent.lanes)? << 24)
+    }
+
+    /// Returns the number of a width.
+    #[inline(always)]
+    fn width(&mut self, lanes: u32) -> Option<u64> {
+        // As most literals.
+        if lanes == 1 {
+            return Some(1);
+        }
+        if lanes != self.width.0 {
+            self.width = (lanes, self.other_width(lanes));
+        }
+        (self.width.1 < MAX_WIDTHS as u64).then_some(self.width.1)
+    }
+
+    /// Returns the number of another width than the last one.
+    #[inline(never)]
+    fn other_width(&mut self, lanes: u32) -> u64 {
+        let known = self.widths.iter().position(|&width| width == lanes);
+        let number = known.unwrap_or_else(|| {
+            self.widths.push(lanes);
+            self.widths.len() - 1
+        });
+        number as u64
+    }
+}
+
+impl<'e> Frame<'e> {
+    #[inline]
+    fn of(var: &'e Var) -> Frame<'e> {
+        Frame { var, slot: 0, slots: var.op().slots() as u32, operands: 0 }
+    }
+
+    /// Enters the number of the next operand.
+    #[inline]
+    fn take(&mut self, number: u32) {
+        self.operands |= u64::from(number + 1) << (self.slot * OPERAND_BITS);
+        self.slot += 1;
+    }
+}

@@ -1,0 +1,369 @@
+//! Programs that are traced again: their kernels are found by the trace, without being built, and exactly where the
+//! same kernels would be built.
+
+use jit::cache::{CacheLevel, clear_level};
+use jit::prelude::*;
+
+use crate::{count, on_each_device, resident};
+
+/// How often a trace was found, and not, while a program ran.
+fn found(program: impl FnOnce()) -> [u64; 2] {
+    let level = || jit::stats().cache(CacheLevel::Traces);
+    let before = level();
+    program();
+    [level().hits - before.hits, level().misses - before.misses]
+}
+
+/// Whether the second of two programs finds the trace of the first. Each of them evaluates once.
+fn is_found(first: impl FnOnce(), second: impl FnOnce()) -> bool {
+    // Literals are parts of the code again.
+    jit::cache::clear();
+    assert_eq!(found(first), [0, 1], "the first program evaluates once");
+    let [hits, misses] = found(second);
+    assert_eq!(hits + misses, 1, "the second program evaluates once");
+    hits == 1
+}
+
+fn eval(tree: &impl Traverse) {
+    jit::eval(tree).unwrap();
+}
+
+/// A program with each kind of operation that a trace can have.
+fn mixed(x: &Float, y: &Float, index: &UInt, by: &Float) -> (Float, Float, Int) {
+    let a = (x * by + y).sqrt().max(y - 0.5);
+    let b = x.lt(y).select(&a, -x).gather(&(index & 3));
+    let blocks = b.block_sum(2);
+    (&a + b.sum(), blocks, a.cast::<i32>() + index.bitcast::<i32>())
+}
+
+fn arguments(width: usize) -> (Float, Float, UInt) {
+    let x = Float::from((0..width).map(|lane| lane as f32 * 0.25 + 1.0).collect::<Vec<_>>());
+    let y = Float::from((0..width).map(|lane| 3.0 - lane as f32 * 0.125).collect::<Vec<_>>());
+    let index = UInt::from((0..width as u32).rev().collect::<Vec<_>>());
+    eval(&(&x, &y, &index));
+    (x, y, index)
+}
+
+// rows: O33
+#[test]
+fn what_does_not_change_kernels_is_not_in_the_key_of_a_trace() {
+    on_each_device(|| {
+        let (x, y, index) = arguments(8);
+        let first = || eval(&mixed(&x, &y, &index, &Float::from(1.5)));
+        assert!(is_found(first, first), "the same program");
+        let (other_x, other_y, other_index) = arguments(8);
+        let on_other_arrays = || eval(&mixed(&other_x, &other_y, &other_index, &Float::from(1.5)));
+        assert!(is_found(first, on_other_arrays), "other arrays");
+        let (wide_x, wide_y, wide_index) = arguments(1000);
+        let on_wide_arrays = || eval(&mixed(&wide_x, &wide_y, &wide_index, &Float::from(1.5)));
+        assert!(is_found(first, on_wide_arrays), "other widths that are equal where the first were");
+
+        let (device, sum) = (x.device(), || eval(&(&x + &y)));
+        assert!(is_found(sum, || eval(&(&x + &y))), "another line");
+        assert!(is_found(sum, || eval(&(&y + &other_x))), "another array in memory");
+        let elsewhere = || std::thread::scope(|scope| scope.spawn(|| jit::with_device(device, sum)).join().unwrap());
+        assert!(is_found(sum, elsewhere), "another thread");
+        let labelled = || eval(&(&x + &y).with_label("sum"));
+        assert!(is_found(sum, labelled), "a label");
+        let held = || {
+            let (a, sum) = (x.clone(), &x + &y);
+            let copy = sum.clone();
+            eval(&sum);
+            drop((a, copy));
+        };
+        assert!(is_found(sum, held), "more handles");
+        let mut variable = x.detach();
+        variable.enable_grad();
+        eval(&variable);
+        assert!(is_found(sum, || eval(&(&variable + &y))), "gradients");
+        let of_opaque = |k: f32| move || eval(&(&Float::arange(4) * Float::opaque(k)));
+        assert!(is_found(of_opaque(2.0), of_opaque(3.0)), "the bits of opaque values");
+    });
+}
+
+// rows: O33
+#[test]
+fn what_changes_kernels_is_in_the_key_of_a_trace() {
+    on_each_device(|| {
+        let (x, y, index) = arguments(8);
+        let (z, one) = (resident(&[1.0, 2.0, 3.0]), resident(&[5.0]));
+        let (numbers, others, doubles) = (Int::from(vec![4; 8]), Int::from(vec![5; 8]), x.cast::<f64>());
+        eval(&(&numbers, &others, &doubles));
+        let sum = &x + &y;
+        let sums = || eval(&(&x + &y));
+        let differ = |first: &dyn Fn(), second: &dyn Fn(), what: &str| {
+            assert!(!is_found(first, second), "{what}");
+            assert!(!is_found(second, first), "{what}, the other way round");
+        };
+        differ(&sums, &|| eval(&(&x - &y)), "the operation");
+        differ(&|| eval(&(&x - &y)), &|| eval(&(&x - &x)), "whether operands are equal");
+        differ(&|| eval(&x.sum()), &|| eval(&x.product()), "the reduction");
+        differ(&|| eval(&x.sum()), &|| eval(&x.block_sum(2)), "whether blocks are reduced");
+        differ(&|| eval(&x.lt(&y)), &|| eval(&x.le(&y)), "the comparison");
+        differ(&sums, &|| eval(&(&numbers + &others)), "the element type");
+        differ(&|| eval(&x.cast::<i32>()), &|| eval(&x.cast::<u32>()), "the type of a result");
+        differ(&|| eval(&x.cast::<i32>()), &|| eval(&doubles.cast::<i32>()), "the type of an operand");
+        differ(&|| eval(&x.cast::<u32>()), &|| eval(&x.bitcast::<u32>()), "the conversion");
+        differ(&sums, &|| eval(&(&x + &one)), "a width of 1");
+        differ(&|| eval(&(&x + 1.0)), &|| eval(&(&x + &one)), "literal or memory");
+        differ(&|| eval(&(&x + 1.0)), &|| eval(&(&x + &Float::opaque(1.0))), "literal or opaque");
+        differ(&|| eval(&(&x + &one)), &|| eval(&(&x + &Float::opaque(1.0))), "memory or opaque");
+        differ(&|| eval(&(&x + 1.0)), &|| eval(&(&x + 2.0)), "the bits of a literal");
+        differ(&|| eval(&(&x * &y + &x)), &|| eval(&(&x * &y + &y)), "which operand");
+        differ(&|| eval(&x.mul_add(&y, &x)), &|| eval(&x.mul_add(&x, &y)), "the order of operands");
+        differ(&|| eval(&x.gather(&index)), &|| eval(&x.gather_masked(&index, &x.lt(&y))), "a mask");
+        differ(&|| eval(&(&x + 1.0, &y + 2.0)), &|| eval(&(&x + 1.0, &z + 2.0)), "which widths are equal");
+        differ(&|| eval(&(&x + 1.0, &x - 1.0)), &|| eval(&(&x + 1.0, &x - 1.0, &x * 3.0)), "how many are wanted");
+        let both = |is_all: bool| {
+            let root = (&x + 7.0).sqrt();
+            let twice = &root * 2.0;
+            if is_all { eval(&(&twice, &root)) } else { eval(&twice) }
+        };
+        differ(&|| both(true), &|| both(false), "whether a value in between is wanted");
+        let swapped = |is_first: bool| {
+            let (a, b) = (&x + 1.0, &y * 2.0);
+            if is_first { eval(&(&a, &b)) } else { eval(&(&b, &a)) }
+        };
+        differ(&|| swapped(true), &|| swapped(false), "which value is wanted first");
+        eval(&sum);
+        differ(&|| eval(&(&sum * 3.0)), &|| eval(&((&y + &x + 0.5) * 3.0)), "whether an operand is in memory");
+        let blocks = |length: usize| eval(&(x.block_sum(length), y.block_sum(2)));
+        differ(&|| blocks(2), &|| blocks(4), "which blocks are equal");
+        let fast = |is_fast: bool| {
+            let sine = || eval(&x.sin());
+            if is_fast { jit::fast_math(sine) } else { sine() }
+        };
+        differ(&|| fast(true), &|| fast(false), "fast math");
+    });
+}
+
+#[test]
+fn devices_have_their_own_traces() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let here = || eval(&(&x + 0.75));
+        let there = || jit::with_device(Device::Interpreter, here);
+        let is_same = x.device() == Device::Interpreter;
+        assert_eq!(is_found(here, there), is_same);
+    });
+}
+
+#[test]
+fn traces_without_a_key_are_built_each_time() {
+    on_each_device(|| {
+        let (x, _, index) = arguments(8);
+        let looped = || {
+            let (mut y, n) = (x.clone(), 3);
+            for _ in 0..n {
+                y = &y * 0.5 + 1.0;
+            }
+            let mut bins = Float::zeros(4);
+            bins.scatter_add(&y, &(&index & 3));
+            eval(&bins);
+        };
+        let calls = || eval(&x.prefix_sum());
+        let nothing = || eval(&(Float::zeros(0) + Float::opaque(1.0)));
+        for program in [&looped as &dyn Fn(), &calls, &nothing] {
+            program();
+            assert_eq!(found(program), [0, 0]);
+        }
+    });
+}
+
+#[test]
+fn code_that_is_gone_or_is_for_other_sizes_is_not_found() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let program = || assert_eq!((&x * 0.375).to_vec().unwrap(), [0.375, 0.75]);
+        program();
+        assert_eq!(count(program).hits, 1);
+        jit::cache::clear();
+        let again = count(program);
+        assert_eq!((again.compiles, again.hits), (1, 0), "cleared");
+        assert_eq!(found(program), [1, 0]);
+        clear_level(CacheLevel::Traces);
+        assert_eq!(found(program), [0, 1]);
+        assert_eq!(count(program).hits, 1, "the code is still in memory");
+        if x.device() == Device::Interpreter {
+            return;
+        }
+        // Results that exceed the cache of the processor are stored by other code, and each is found again.
+        let (small, large) = (Float::zeros(1000).make_opaque(), Float::zeros(24 << 20).make_opaque());
+        let options = |x: &Float| crate::kernels(|| eval(&(x * 0.25 + 1.0)))[0].hash;
+        let [a, b] = [&small, &large].map(options);
+        let compiled = count(|| assert_eq!([&large, &small, &large].map(options), [b, a, b]));
+        assert_eq!((compiled.compiles, compiled.hits), (0, 3));
+    });
+}
+
+#[test]
+fn literals_that_became_parameters_are_found_with_other_bits() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let program = |a: f32, b: f32| {
+            let got = ((&x + a) * b - a).to_vec().unwrap();
+            assert_eq!(got, [1.0_f32, 2.0].map(|x| (x + a) * b - a), "{a} {b}");
+        };
+        jit::cache::clear();
+        program(1.5, 3.0);
+        program(2.5, 3.0);
+        let hits = count(|| assert_eq!(found(|| program(4.5, 3.0)), [1, 0]));
+        assert_eq!((hits.compiles, hits.hits), (0, 1));
+        assert_eq!(found(|| program(5.5, 4.0)), [0, 1], "the other literal is a part of the code");
+        assert_eq!(found(|| program(6.5, 9.0)), [1, 0]);
+        for number in 0..20 {
+            program(number as f32, (number % 3) as f32);
+        }
+    });
+}
+
+#[test]
+fn a_literal_that_is_a_parameter_of_one_kernel_alone_is_compared() {
+    on_each_device(|| {
+        jit::cache::clear();
+        let (x, s) = (resident(&[1.0, 2.0]), resident(&[5.0]));
+        for k in [1.5_f32, 2.5] {
+            assert_eq!((&x * k + &s).to_vec().unwrap(), [k + 5.0, 2.0 * k + 5.0]);
+        }
+        // The second kernel is the one above, in which the literal is a parameter.
+        let program = |k: f32| {
+            let sum = (&x + k).sum();
+            assert_eq!((&x * k + sum).to_vec().unwrap(), [3.0 * k + 3.0, 4.0 * k + 3.0], "{k}");
+        };
+        program(3.5);
+        let again = count(|| program(4.5));
+        assert_eq!((again.launches, again.compiles), (2, 1), "the literal is a constant in the first kernel only");
+        program(3.5);
+        program(5.5);
+    });
+}
+
+#[test]
+fn functions_count_kernels_that_are_found_by_their_trace() {
+    on_each_device(|| {
+        #[jit]
+        fn counted(x: &Float) -> Float {
+            (x * x + 0.625).sqrt()
+        }
+        let x = resident(&[1.0, 2.0]);
+        eval(&counted(&x));
+        counted::clear();
+        assert_eq!(found(|| eval(&counted(&x))), [1, 0]);
+        let stats = counted::stats();
+        assert_eq!((stats.traces, stats.compiles, stats.cache_hits), (1, 0, 1));
+        let records = crate::kernels(|| eval(&counted(&x)));
+        assert_eq!(records[0].label, "counted");
+    });
+}
+
+/// Pseudo-random numbers (Knuth's MMIX generator).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % sides
+    }
+}
+
+/// A program: the numbers by which its steps are chosen, and the width of its arrays.
+#[derive(Clone)]
+struct Recipe {
+    steps: Vec<[usize; 5]>,
+    width: usize,
+}
+
+impl Recipe {
+    fn new(seed: u64) -> Recipe {
+        let mut dice = Dice(seed);
+        let steps = (0..3 + dice.roll(12)).map(|_| [(); 5].map(|()| dice.roll(1000))).collect();
+        Recipe { steps, width: [1, 2, 7, 300][dice.roll(4)] }
+    }
+
+    /// The program with one number changed, or another width.
+    fn varied(&self, dice: &mut Dice) -> Recipe {
+        let mut recipe = self.clone();
+        if dice.roll(6) == 0 {
+            recipe.width = [1, 2, 7, 300][dice.roll(4)];
+        } else {
+            let step = dice.roll(recipe.steps.len());
+            recipe.steps[step][dice.roll(5)] = dice.roll(1000);
+        }
+        recipe
+    }
+
+    /// The bits of its results.
+    fn run(&self) -> Vec<Vec<u32>> {
+        let mut floats: Vec<Float> = vec![
+            (Float::arange(self.width) * 0.5 + 1.0).make_opaque(),
+            (7.0 - Float::arange(self.width)).make_opaque(),
+            Float::opaque(1.25),
+            Float::from([3.0]),
+        ];
+        let mut counts: Vec<UInt> = vec![UInt::arange(self.width), (UInt::arange(self.width) * 3).make_opaque()];
+        eval(&(&floats, &counts));
+        let mut wanted: Vec<Float> = Vec::new();
+        for &[operation, a, b, c, after] in &self.steps {
+            let [a, b] = [a, b].map(|number| &floats[number % floats.len()]);
+            let (count, literal) = (&counts[c % counts.len()], (c % 5) as f32 * 0.5);
+            let wide = || a + Float::zeros(self.width);
+            let value = match operation % 16 {
+                0 => a + b,
+                1 => a - b,
+                2 => a * b,
+                3 => a.mul_add(b, literal),
+                4 => a.min(b),
+                5 => a.lt(b).select(a, literal),
+                6 => wide().gather(&(count % self.width as u32)),
+                7 => wide().gather_masked(&(count % self.width as u32), &a.gt(b)),
+                8 => a + wide().sum(),
+                9 => wide().reduce_max() * b,
+                10 => wide().block_sum(2).gather(&(count / 2 % self.width.div_ceil(2) as u32)),
+                11 => count.cast::<f32>() * literal,
+                12 => a + literal,
+                13 => (a.bitcast::<u32>() & 0xffff_fff0).bitcast::<f32>(),
+                14 => a.abs().sqrt(),
+                _ => Float::from(literal) * b,
+            };
+            match after % 8 {
+                0 => eval(&value),
+                1 => counts.push(value.is_nan().select(count, count + 1)),
+                2 => wanted.push(value.clone()),
+                _ => {}
+            }
+            floats.push(value);
+        }
+        wanted.extend(floats.pop());
+        eval(&wanted);
+        wanted.iter().map(|array| array.to_vec().unwrap().into_iter().map(bits).collect()).collect()
+    }
+}
+
+/// The bits of a number; those of NaN are not specified.
+fn bits(value: f32) -> u32 {
+    if value.is_nan() { 1 } else { value.to_bits() }
+}
+
+// rows: O33
+#[test]
+fn programs_that_differ_little_have_the_results_of_kernels_that_are_built() {
+    on_each_device(|| {
+        for seed in 0..60 {
+            let (first, mut dice) = (Recipe::new(seed), Dice(!seed));
+            let recipes: Vec<Recipe> =
+                std::iter::once(first.clone()).chain((0..8).map(|_| first.varied(&mut dice))).collect();
+            let built = |recipe: &Recipe| {
+                clear_level(CacheLevel::Traces);
+                jit::with_device(Device::Interpreter, || recipe.run())
+            };
+            let expected: Vec<_> = recipes.iter().map(built).collect();
+            clear_level(CacheLevel::Traces);
+            for round in 0..2 {
+                for (number, (recipe, expected)) in recipes.iter().zip(&expected).enumerate() {
+                    let [_, misses] = found(|| assert!(recipe.run() == *expected, "seed {seed}, variation {number}"));
+                    assert!(round == 0 || misses == 0, "seed {seed}, variation {number}: evaluated before");
+                }
+            }
+        }
+    });
+}

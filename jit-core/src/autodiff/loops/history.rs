@@ -113,9 +113,9 @@ impl History {
 }
 
 impl Wanted {
-    /// Records the iterations from one to before another backwards. The function `read` gets the number of an iteration,
-    /// and returns the states that are stored; `step` is that of [`History::run_back`]. Returns the states that were
-    /// undone, and what was handed on.
+    /// Records the iterations from one to before another backwards. The function `read` gets the number of an
+    /// iteration, and returns the states that are stored; `step` is that of [`History::run_back`]. Returns the states
+    /// that were undone, and what was handed on.
     #[track_caller]
     pub(super) fn run_back(
         &self,

@@ -197,3 +197,28 @@ fn lanes_get_the_old_elements_in_order_if_requested() {
     };
     assert_eq!(same_for_all_threads("the old elements of lanes", run), wanted);
 }
+
+#[test]
+fn floats_that_are_summed_beside_integers_have_one_order() {
+    let _settings = Settings::hold();
+    on_each_device(|| {
+        // The larger target is merged in several parts.
+        for (width, elements, counted) in [(300_000, 90_000, 11), (20_000, 50, 70), (300_000, 11, 90_000)] {
+            let (index, value) = (indices(width, elements), numbers::<f32>(width));
+            let places = indices(width, counted);
+            eval(&(&index, &value, &places)).unwrap();
+            let run = || {
+                let (mut sums, mut counts) = (Float::zeros(elements), UInt::zeros(counted));
+                sums.scatter_add(&value, &index);
+                counts.scatter_add(1, &places);
+                eval(&(&sums, &counts)).unwrap();
+                let counts = counts.to_vec().unwrap();
+                let mut expected = vec![0; counted];
+                places.to_vec().unwrap().iter().for_each(|&place| expected[place as usize] += 1);
+                assert!(counts == expected, "{width} lanes, {counted} counts");
+                bits(&sums)
+            };
+            same_for_all_threads("sums beside counts", run);
+        }
+    });
+}

@@ -25,6 +25,7 @@ mod jumps;
 mod matching;
 mod math;
 mod native;
+mod once;
 mod prefix;
 mod printing;
 mod promotion;

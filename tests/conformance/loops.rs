@@ -671,3 +671,20 @@ fn results_that_are_reduced_in_two_ways_run_the_effects_of_their_loop_once() {
         assert_eq!((sum.item().unwrap(), pairs.to_vec().unwrap()), (66, vec![22, 23, 21]));
     });
 }
+
+#[jit]
+fn until_one(x: &Float) -> Float {
+    let mut x = x.clone();
+    while x < 1.0 {
+        x += 0.25;
+    }
+    x
+}
+
+#[test]
+fn a_condition_that_is_true_for_no_lane_is_not_always_true() {
+    on_each_device(|| {
+        assert_eq!(until_one(&Float::zeros(0)).to_vec().unwrap(), []);
+        assert_eq!(until_one(&Float::from([0.0, 3.0])).to_vec().unwrap(), [1.0, 3.0]);
+    });
+}

@@ -543,3 +543,48 @@ fn asked(x: &Float, rounds: &UInt) -> Float {
 fn loops_that_call_the_host_are_recorded_for_each_number_of_iterations() {
     alike(frozen!(asked), 6, || TRIPS.map(|trips| values(&asked(&floats(5, trips as usize), &rounds(trips, 5)))));
 }
+
+/// Each iteration changes a copy of an argument.
+#[freeze]
+fn sum_of_changed_copies(x: Float, rounds: &UInt) -> Float {
+    let (mut rest, mut sum) = (rounds.clone(), rounds.cast::<f32>() * 0.0);
+    #[evaluated]
+    while rest > 0 {
+        let mut copy = x.clone();
+        copy.scatter_add(1.0, &(&rest % 5));
+        sum += copy.gather(&(&rest % 5));
+        rest -= 1;
+    }
+    sum
+}
+
+#[test]
+fn an_argument_that_is_moved_in_is_the_same_in_each_iteration() {
+    for width in [5, 9] {
+        alike(frozen!(sum_of_changed_copies), 1, || {
+            TRIPS.map(|trips| values(&sum_of_changed_copies(floats(8, trips as usize), &rounds(trips, width))))
+        });
+    }
+}
+
+/// Counts first; then each iteration reads what was made before the loop.
+#[freeze]
+fn counted_before(x: &Float, rounds: &UInt) -> Float {
+    let positions = x.gt(0.0).compress();
+    let weights = x.gather(&positions) * 2.0;
+    jit::eval(&weights).unwrap();
+    let (mut rest, mut sum) = (rounds.clone(), rounds.cast::<f32>() * 0.0);
+    #[evaluated]
+    while rest > 0 {
+        sum = sum * 0.5 + weights.gather(&(&rest % 3));
+        rest -= 1;
+    }
+    sum
+}
+
+#[test]
+fn what_was_made_before_a_loop_is_there_in_each_iteration_whatever_was_counted() {
+    alike(frozen!(counted_before), 1, || {
+        TRIPS.map(|trips| values(&counted_before(&floats(60 + trips as usize, trips as usize), &rounds(trips, 4))))
+    });
+}

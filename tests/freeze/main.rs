@@ -30,6 +30,7 @@ mod random;
 mod reductions;
 mod reports;
 mod results;
+mod short_kernels;
 mod size_results;
 mod sizes;
 mod sizes_fuzz;

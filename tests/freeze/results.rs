@@ -338,3 +338,33 @@ fn an_array_from_elsewhere_is_refused_even_if_it_is_an_argument_in_this_call() {
         }
     }
 }
+
+#[freeze]
+fn changed_copy(x: Float) -> (Float, Float) {
+    let mut y = x.clone();
+    y.scatter_add(100.0, &UInt::from(1));
+    (x, y)
+}
+
+#[freeze]
+fn copy_of_state(x: &mut Float, z: &mut Float) {
+    *z = x.clone();
+    z.scatter_add(100.0, &UInt::from(1));
+}
+
+#[test]
+fn an_argument_that_is_given_back_is_not_overwritten_by_what_changes_its_copy() {
+    alike(frozen!(changed_copy), 1, || {
+        [3, 7, 2, 7].map(|n| {
+            let (x, y) = changed_copy(floats(n, n));
+            (values(&x), values(&y))
+        })
+    });
+    alike(frozen!(copy_of_state), 1, || {
+        [3, 7, 2, 7].map(|n| {
+            let (mut x, mut z) = (floats(n, n), floats(n, n + 1));
+            copy_of_state(&mut x, &mut z);
+            (values(&x), values(&z))
+        })
+    });
+}

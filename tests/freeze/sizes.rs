@@ -2,7 +2,7 @@
 
 use jit::prelude::*;
 
-use crate::{alike, floats, frozen, values};
+use crate::{alike, floats, frozen, indices, values};
 
 #[freeze]
 fn every_third(x: &Float) -> Float {
@@ -172,4 +172,26 @@ fn parts(x: &Float) -> Vec<Float> {
 #[test]
 fn slices_of_arrays_of_every_width() {
     alike(frozen!(parts), 1, || [9, 8, 7, 300].map(|n| parts(&floats(n, n)).iter().map(values).collect::<Vec<_>>()));
+}
+
+#[freeze]
+fn from_an_expression(x: &Float, k: &UInt) -> (Float, Float) {
+    let five = Float::arange(5) * 3.0 + x.sum();
+    ((x * 2.0 + 1.0).gather(&(k % 8)), five.gather(&UInt::arange(x.width())))
+}
+
+#[test]
+fn an_index_that_was_in_range_may_be_out_of_range_in_a_replay() {
+    alike(frozen!(from_an_expression), 1, || {
+        [10, 3, 5, 8, 2, 40].map(|width| {
+            let (some, five) = from_an_expression(&floats(width, width), &indices(20, 19, width));
+            (values(&some), values(&five))
+        })
+    });
+    alike(frozen!(from_an_expression), 1, || {
+        [3, 10, 5].map(|width| {
+            let (some, five) = from_an_expression(&floats(width, width), &indices(20, 19, width));
+            (values(&some), values(&five))
+        })
+    });
 }

@@ -75,6 +75,8 @@ impl Binaries {
         let errors = file.try_clone().map_err(failed)?;
         let mut command = Command::new(executable);
         command.args(&tests.filters).current_dir(folder).env(VARIABLE, number.to_string());
+        // What a mutant leaves on disk must not reach the next one.
+        command.env("JIT_CACHE", "memory");
         // A separate process group: child processes of tests end with them.
         command.stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
         let child = command.spawn().map_err(failed)?;

@@ -174,6 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn the_bits_of_floats_are_no_bounds_of_their_values() {
+        for (ty, value, bits) in [(Type::F16, 60_000, 0x7b53), (Type::F32, 1, 0x3f80_0000)] {
+            let number = |bits: u64| literal(ty, bits);
+            let chosen = select(&data(Type::Bool, |lane| lane as u64), &number(bits), &number(0));
+            let Known { var, values } = cast(Type::U32, &chosen);
+            assert_eq!(values.into_iter().max(), Some(value));
+            assert!(most(&var).is_none_or(|most| most >= value), "{ty}: {value}");
+        }
+    }
+
+    #[test]
     fn no_lane_exceeds_what_an_expression_is_found_to_be_at_most() {
         let mut rng = Rng::new(3);
         let mut found = 0;

@@ -453,4 +453,6 @@ impl<'a> Roller<'a> {
 }
 
 #[cfg(test)]
+mod match_tests;
+#[cfg(test)]
 mod tests;

@@ -427,3 +427,6 @@ impl Step {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,9 @@ pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step], is_output: &[bool]) -> (
     let mut lifetimes: Lifetimes = vec![None; slots.len()];
     for (number, step) in (0_u32..).zip(steps) {
         for slot in step.slots() {
-            let lifetime = lifetimes[slot.index()].get_or_insert(Lifetime { first: number, last: number });
+            // Inputs and constants are there before the first step: each iteration of a loop uses them anew.
+            let first = if matches!(slots[slot.index()].origin, Origin::Step) { number } else { 0 };
+            let lifetime = lifetimes[slot.index()].get_or_insert(Lifetime { first, last: number });
             lifetime.last = number;
         }
     }

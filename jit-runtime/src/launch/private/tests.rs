@@ -227,3 +227,44 @@ fn elements_that_no_lane_touches_keep_the_sign_of_zero() {
         assert!(values[1..].iter().all(|&bits| bits == negative_zero), "{elements} elements");
     }
 }
+
+/// Targets without code to merge them.
+fn targets(segment_units: Option<u64>, group: usize, slots: usize) -> PrivateTargets {
+    let mut targets = SmallVec::new();
+    if slots > 0 {
+        let merge = merge_code(Device::Interpreter, ReduceOp::Add, Type::U32, 0).unwrap();
+        let (param, neutral, elements) = (0, 0, slots / group);
+        let ty = Type::U32;
+        targets.push(Target { param, ty, neutral, is_rounded: false, elements, slots, result: 0, merge, join: None });
+    }
+    let state = Mutex::new(State { used: Vec::new(), free: Vec::new() });
+    let returned = Condvar::new();
+    PrivateTargets { targets, starts_with_result: group == 1, group, sets: 4, segment_units, state, returned }
+}
+
+#[test]
+fn parts_end_where_segments_end_wherever_they_begin() {
+    for each in 1..5_u64 {
+        for start in 0..10_u64 {
+            for end in start..13 {
+                let parts: Vec<Range<u64>> = targets(Some(each), 1, 0).parts(start..end).collect();
+                let units: Vec<u64> = parts.iter().cloned().flatten().collect();
+                assert_eq!(units, (start..end).collect::<Vec<_>>(), "segments of {each}");
+                assert!(parts.iter().all(|part| part.start / each == (part.end - 1) / each), "{parts:?} of {each}");
+                assert!(parts.windows(2).all(|pair| pair[0].end % each == 0), "{parts:?} of {each}");
+            }
+        }
+    }
+    let whole: Vec<Range<u64>> = targets(None, 1, 0).parts(3..1000).collect();
+    assert_eq!(whole, vec![3..1000; 1]);
+}
+
+#[test]
+fn private_targets_have_room_for_the_lanes_that_are_out_of_range() {
+    for group in [1, 2, 8] {
+        let slots = 5 * group;
+        let memory = targets(None, group, slots).allocate().unwrap();
+        assert_eq!(memory[0].size_bytes(), (slots + group) * 4);
+        assert!(memory[0].bytes().unwrap().iter().all(|&byte| byte == 0));
+    }
+}

@@ -8,35 +8,35 @@ use crate::ir::Type;
 use crate::launch::native::Call;
 use crate::recording::{LibraryStep, Scalar, SizeId};
 
-const GOES_ON: u64 = 1;
-const STEADY: Unchanged = Unchanged { host: true, forms: true };
+pub(super) const GOES_ON: u64 = 1;
+pub(super) const STEADY: Unchanged = Unchanged { host: true, forms: true };
 
 /// A program that is recorded.
 #[derive(Default)]
-struct Program {
-    log: Log,
-    slots: Vec<Slot>,
+pub(super) struct Program {
+    pub(super) log: Log,
+    pub(super) slots: Vec<Slot>,
 }
 
 /// The state of a loop, and whether it continues.
 #[derive(Clone, Copy)]
-struct State {
-    value: SlotId,
-    test: SlotId,
+pub(super) struct State {
+    pub(super) value: SlotId,
+    pub(super) test: SlotId,
 }
 
 impl Program {
-    fn slot(&mut self, origin: Origin) -> SlotId {
+    pub(super) fn slot(&mut self, origin: Origin) -> SlotId {
         self.slots.push(Slot { ty: Type::F32, len: SizeId(1), origin });
         SlotId(self.slots.len() as u32 - 1)
     }
 
-    fn input(&mut self) -> SlotId {
+    pub(super) fn input(&mut self) -> SlotId {
         self.slot(Origin::Input(0))
     }
 
     /// An operation that makes a slot from others.
-    fn work(&mut self, what: u64, inputs: &[SlotId]) -> SlotId {
+    pub(super) fn work(&mut self, what: u64, inputs: &[SlotId]) -> SlotId {
         let output = self.slot(Origin::Step);
         self.write(what, inputs, output);
         output
@@ -48,35 +48,35 @@ impl Program {
         self.log.push(Step::Library(LibraryStep { call, sizes, fill: None, inputs, outputs, site: None }));
     }
 
-    fn begin_loop(&mut self, limit: Option<u32>, value: SlotId) -> State {
+    pub(super) fn begin_loop(&mut self, limit: Option<u32>, value: SlotId) -> State {
         self.log.begin_loop(limit, Site::here());
         State { value, test: self.work(GOES_ON, &[value]) }
     }
 
-    fn begin(&mut self, state: State) -> Option<Range<u32>> {
+    pub(super) fn begin(&mut self, state: State) -> Option<Range<u32>> {
         self.log.begin_iteration(Some(looked(state.test, 1)), &self.slots)
     }
 
     /// An iteration that changes the state.
-    fn iterate(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
+    pub(super) fn iterate(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
         self.begin(state);
         self.advance(state, what, unchanged)
     }
 
     /// The rest of an iteration that has begun: it changes the state.
-    fn advance(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
+    pub(super) fn advance(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
         let value = self.work(what, &[state.value]);
         let state = State { value, test: self.work(GOES_ON, &[value]) };
         self.log.end_iteration(unchanged);
         state
     }
 
-    fn end(&mut self, state: State) {
+    pub(super) fn end(&mut self, state: State) {
         self.log.end_loop(Some(looked(state.test, 0)), self.slots.len());
     }
 
     /// The steps in short form, and the outputs.
-    fn finish(mut self, outputs: &[SlotId]) -> Result<(Vec<String>, Vec<SlotId>), String> {
+    pub(super) fn finish(mut self, outputs: &[SlotId]) -> Result<(Vec<String>, Vec<SlotId>), String> {
         let mut outputs = outputs.to_vec();
         let steps = self.log.finish(&mut self.slots, &mut outputs)?;
         assert!(steps.iter().flat_map(Step::slots).all(|slot| slot.index() < self.slots.len()), "slots exist");
@@ -84,7 +84,7 @@ impl Program {
     }
 }
 
-fn looked(slot: SlotId, expected: u64) -> TestStep {
+pub(super) fn looked(slot: SlotId, expected: u64) -> TestStep {
     TestStep { slot, expected, site: None }
 }
 

@@ -3,6 +3,7 @@
 mod atomics;
 mod bounds;
 mod control;
+mod division;
 pub(crate) mod facts;
 mod indices;
 mod interval;
@@ -10,6 +11,7 @@ mod memory;
 mod operations;
 mod polls;
 mod random;
+mod rows;
 mod size;
 mod violation;
 mod within_rows;

@@ -1,0 +1,195 @@
+//! Chains of traced branches, some of which become switches: every chain of four tests of several kinds, and random
+//! longer ones, against the same chain of the host, for all values of what they test.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic, too")]
+
+use jit::prelude::*;
+use jit::{Device, with_device};
+
+#[path = "shared/tested_devices.rs"]
+mod tested_devices;
+
+/// The condition of a branch.
+#[derive(Clone, Copy, Debug)]
+enum Test {
+    /// `n == k`
+    N(u32),
+    /// `m == k`
+    M(u32),
+    /// `n == k || n == l`
+    Either(u32, u32),
+    /// `n == k || m == l`
+    Mixed(u32, u32),
+    /// `n < k`
+    Below(u32),
+    /// `r == k`, where `r` is a float with these bits: zero has two values.
+    Real(u32),
+}
+
+use Test::{Below, Either, M, Mixed, N, Real};
+
+/// A chain and what its arms compute.
+#[derive(Clone, Debug)]
+struct Chain {
+    tests: Vec<Test>,
+    /// Arms that are worth a jump.
+    is_long: bool,
+    /// The branches after whose `else` the second result is computed from the first one.
+    after: u32,
+    /// Whether lanes without an arm call one of several functions, by their number.
+    calls: bool,
+}
+
+const NUMBERS: u32 = 9;
+const REALS: [u32; 6] = [0, 0x8000_0000, 1, 2, 3, 4];
+
+#[derive(Clone, Copy)]
+struct Host {
+    n: u32,
+    m: u32,
+    r: f32,
+}
+
+struct Traced {
+    n: UInt,
+    m: UInt,
+    r: Float,
+}
+
+impl Test {
+    fn on_host(self, of: &Host) -> bool {
+        match self {
+            N(k) => of.n == k,
+            M(k) => of.m == k,
+            Either(k, l) => of.n == k || of.n == l,
+            Mixed(k, l) => of.n == k || of.m == l,
+            Below(k) => of.n < k,
+            Real(k) => of.r == f32::from_bits(k),
+        }
+    }
+
+    fn traced(self, of: &Traced) -> Mask {
+        match self {
+            N(k) => of.n.eq(k),
+            M(k) => of.m.eq(k),
+            Either(k, l) => of.n.eq(k) | of.n.eq(l),
+            Mixed(k, l) => of.n.eq(k) | of.m.eq(l),
+            Below(k) => of.n.lt(k),
+            Real(k) => of.r.eq(f32::from_bits(k)),
+        }
+    }
+}
+
+/// The value of an arm, for arrays and numbers.
+macro_rules! arm {
+    ($n:expr, $m:expr, $depth:expr, $is_long:expr) => {{
+        let mut value = $n * 10 + 7 * ($depth + 1);
+        for round in 0..if $is_long { 12 } else { 0 } {
+            value = value * 3 ^ ($m + round);
+        }
+        value
+    }};
+}
+
+fn on_host(chain: &Chain, depth: u32, of: &Host) -> (u32, u32) {
+    let Some(test) = chain.tests.get(depth as usize) else {
+        let called = [of.m + 1, of.m * 5, of.m ^ 77];
+        let x = if chain.calls { called.get(of.n as usize).copied().unwrap_or(0) } else { 3 };
+        return (x, 4);
+    };
+    if test.on_host(of) {
+        let value = arm!(of.n, of.m, depth, chain.is_long);
+        return (value, if depth.is_multiple_of(2) { value + 1 } else { 4 });
+    }
+    let (x, y) = on_host(chain, depth + 1, of);
+    (x, if chain.after >> depth & 1 == 1 { x * 3 + depth } else { y })
+}
+
+#[jit]
+fn traced(chain: &Chain, depth: u32, of: &Traced) -> (UInt, UInt) {
+    let (mut x, mut y) = (UInt::from(3), UInt::from(4));
+    if (depth as usize) < chain.tests.len() {
+        let test = chain.tests[depth as usize];
+        if test.traced(of) {
+            x = arm!(&of.n, &of.m, depth, chain.is_long);
+            if depth.is_multiple_of(2) {
+                y = &x + 1;
+            }
+        } else {
+            (x, y) = traced(chain, depth + 1, of);
+            if chain.after >> depth & 1 == 1 {
+                y = &x * 3 + depth;
+            }
+        }
+    } else if chain.calls {
+        let functions: [fn(&UInt) -> UInt; 3] = [|m| m + 1, |m| m * 5, |m| m ^ 77];
+        x = jit::switch(&of.n, &functions, (&of.m,));
+    }
+    (x, y)
+}
+
+/// All combinations of what is tested.
+fn values() -> Vec<Host> {
+    let pairs = (0..NUMBERS).flat_map(|n| (0..NUMBERS).map(move |m| (n, m)));
+    let value = |(at, (n, m)): (usize, (u32, u32))| Host { n, m, r: f32::from_bits(REALS[at % REALS.len()]) };
+    pairs.chain((0..6).map(|n| (n, 8))).enumerate().map(value).collect()
+}
+
+fn check(chain: &Chain, hosts: &[Host], lanes: &Traced) {
+    let (x, y) = traced(chain, 0, lanes);
+    let broadcast = |array: UInt| lanes.n.ge(0).select(array, 0).to_vec().unwrap();
+    let found: Vec<(u32, u32)> = broadcast(x).into_iter().zip(broadcast(y)).collect();
+    let expected: Vec<(u32, u32)> = hosts.iter().map(|of| on_host(chain, 0, of)).collect();
+    let wrong = found.iter().zip(&expected).position(|(a, b)| a != b);
+    assert_eq!(wrong.map(|lane| (hosts[lane].n, hosts[lane].m, hosts[lane].r)), None, "{chain:?}");
+}
+
+fn on_all_values(test: impl Fn(&[Host], &Traced)) {
+    for device in tested_devices::all() {
+        with_device(device, || {
+            let hosts = values();
+            let lanes = Traced {
+                n: hosts.iter().map(|of| of.n).collect::<Vec<_>>().into(),
+                m: hosts.iter().map(|of| of.m).collect::<Vec<_>>().into(),
+                r: hosts.iter().map(|of| of.r).collect::<Vec<_>>().into(),
+            };
+            jit::eval(&(&lanes.n, &lanes.m, &lanes.r)).unwrap();
+            test(&hosts, &lanes);
+        });
+    }
+}
+
+/// The tests at a position of a chain.
+fn tests_at(position: u32) -> [Test; 7] {
+    let k = position;
+    [N(k), N(k.max(1) - 1), M(k), Either(k, k + 4), Mixed(k, k + 4), Below(k), Real(k)]
+}
+
+#[test]
+fn every_chain_of_four_tests_chooses_the_arms_that_the_host_does() {
+    on_all_values(|hosts, lanes| {
+        // Generated code differs only in how kernels run.
+        let step = if jit_runtime::device::current_device() == Device::Interpreter { 1 } else { 23 };
+        for number in (0..7_u32.pow(4)).step_by(step) {
+            let test = |position: u32| tests_at(position)[(number / 7_u32.pow(position) % 7) as usize];
+            let tests = (0..4).map(test).collect();
+            let chain = Chain { tests, is_long: number % 3 != 0, after: number % 11, calls: number % 4 == 1 };
+            check(&chain, hosts, lanes);
+        }
+    });
+}
+
+#[test]
+fn chains_of_numbers_alone_choose_their_arms_whatever_follows() {
+    on_all_values(|hosts, lanes| {
+        for flags in 0..64 {
+            let (is_long, calls, after) = (flags & 1 == 1, flags & 2 == 2, flags >> 2);
+            let of = |tests: &[Test]| Chain { tests: tests.to_vec(), is_long, after, calls };
+            check(&of(&[N(0), N(1), N(2), N(3)]), hosts, lanes);
+            check(&of(&[N(3), N(1), Either(2, 5), N(4), N(0)]), hosts, lanes);
+            check(&of(&[Real(0), Real(1), Real(2), Real(3)]), hosts, lanes);
+            // A switch follows that is on another number.
+            check(&of(&[N(4), N(5), N(6), N(7), M(0), M(1), M(2), M(3)]), hosts, lanes);
+            check(&of(&[N(3), M(4), M(5), M(6), M(7)]), hosts, lanes);
+        }
+    });
+}

@@ -70,7 +70,8 @@ fn losses_are_reduced_and_traversed_in_the_body() {
         y
     });
     on_each_device(|| {
-        (mean.clear(), product.clear());
+        mean.clear();
+        product.clear();
         for width in [37, 38, 39] {
             let values = numbers(width);
             let x = variable(&values);

@@ -179,6 +179,7 @@ impl<'a> Rewriter<'a> {
         // A block without `;` would be the left operand of what follows, as far as the compiler's advice is concerned.
         (!names.is_empty()).then(|| {
             quote_spanned! {span=>
+                #[allow(clippy::needless_borrow)]
                 let () = {
                     #[allow(unused_imports)]
                     use #private::{WithArrays as _, WithoutArrays as _};

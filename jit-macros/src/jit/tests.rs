@@ -15,6 +15,11 @@ fn body(item: TokenStream) -> String {
     let text = expanded(item);
     let (_, after) = text.split_once("__jit_function").expect("a prologue");
     let (_, after) = after.split_once("& LABELLED }) ;").expect("the end of the prologue");
+    // What notes the arguments, if the body mentions any.
+    let after = match after.trim().strip_prefix("# [allow (clippy :: needless_borrow)] let () =") {
+        Some(noted) => noted.split_once("}) ; } ;").expect("the end of the notes").1,
+        None => after,
+    };
     after.trim().trim_end_matches('}').trim().to_owned()
 }
 

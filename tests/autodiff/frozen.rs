@@ -478,3 +478,21 @@ fn values_that_are_evaluated_in_the_body_may_be_detached() {
         }
     });
 }
+
+#[test]
+fn threads_differentiate_through_one_frozen_function() {
+    let cube = Frozen::new(|x: &Float| x * x * x);
+    std::thread::scope(|scope| {
+        for thread in 1..4_usize {
+            let cube = &cube;
+            scope.spawn(move || {
+                for width in 2..30 {
+                    let values = vec![thread as f32; width];
+                    let x = variable(&values);
+                    cube.call(&x).sum().backward().unwrap();
+                    assert_eq!(x.grad().to_vec().unwrap(), vec![3.0 * (thread * thread) as f32; width]);
+                }
+            });
+        }
+    });
+}

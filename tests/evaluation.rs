@@ -32,6 +32,8 @@ mod page;
 mod processes;
 #[path = "evaluation/replays.rs"]
 mod replays;
+#[path = "evaluation/reuse.rs"]
+mod reuse;
 #[path = "shared/tested_devices.rs"]
 mod tested_devices;
 #[path = "evaluation/tiers.rs"]

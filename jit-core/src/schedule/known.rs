@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use jit_runtime::cache::{self, KnownKernel, KnownTrace, TraceArgument, TraceKey};
 use jit_runtime::dump::{self, Form};
-use jit_runtime::launch::{Argument, KnownLaunch, Prepared, TraceOrigins};
-use jit_runtime::memory::Buffer;
+use jit_runtime::launch::{self, Argument, KnownLaunch, Prepared, TraceOrigins};
 use jit_runtime::stats::{Scheduling, events};
 use jit_runtime::{Error, Site, config, log};
 use rustc_hash::FxHashMap;
@@ -69,7 +68,7 @@ fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Opti
         for &number in &kernel.written {
             let var = trace.node(number);
             // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
-            let buffer = unsafe { Buffer::alloc_uninit(var.lanes() * var.ty().size_bytes())? };
+            let buffer = unsafe { launch::alloc_result(var.lanes() * var.ty().size_bytes())? };
             written.push((var.clone(), buffer));
         }
         let mut arguments = Vec::with_capacity(kernel.arguments.len());

@@ -71,7 +71,7 @@ fn operand(ty: Type, len: usize) -> Result<Operand, Error> {
     match launches::unwritten()? {
         Some(buffer) => Ok(Operand { buffer, ty, len }),
         // SAFETY: a library call writes all of its results before anything reads them.
-        None => unsafe { Operand::alloc_uninit(ty, len) },
+        None => unsafe { Operand::alloc_result(ty, len) },
     }
 }
 

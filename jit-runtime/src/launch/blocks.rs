@@ -50,6 +50,11 @@ impl Blocks {
         (next.load(Ordering::Relaxed) < end).then(|| next.fetch_add(1, Ordering::Relaxed)).filter(|block| *block < end)
     }
 
+    /// The number of blocks.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
     /// The number of blocks that have not been claimed yet.
     pub(super) fn unclaimed(&self) -> usize {
         self.count - self.claimed.load(Ordering::Relaxed)

@@ -4,13 +4,20 @@
 //! with the length of the program, and no block would be reused while it is in a cache. So a thread that queues one
 //! launch too many takes part in the oldest ones until there is room. That costs no time: it would otherwise wait for a
 //! result later, and the queue is long enough to keep all threads busy while the thread prepares the next launch.
+//!
+//! A new launch may write memory that only launches in flight still use, since it comes after them. So a chain of steps
+//! alternates between two blocks, as a loop that waits for each step would, however many steps are queued: its data
+//! stays in the caches.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, LazyLock};
+
+use smallvec::SmallVec;
 
 use super::task::Task;
 use crate::cache::cost;
-use crate::memory;
+use crate::memory::{self, Buffer};
 
 /// This many launches may be in flight, however much they write.
 const FEWEST: usize = 4;
@@ -23,6 +30,11 @@ const MOST: usize = 64;
 static MOST_BYTES: LazyLock<usize> = LazyLock::new(|| cost::streaming_threshold() / 4);
 /// The bytes that the few launches which may always be in flight may write: a fraction of the machine's memory.
 static LARGEST_BYTES: LazyLock<usize> = LazyLock::new(|| memory::available_bytes() / 8);
+
+/// Memory of this size and above is reused while launches still use it.
+pub(crate) const REUSED_BYTES: usize = 128 << 10;
+/// The number of latest launches whose memory is reused. That of earlier ones is free soon, and less likely in a cache.
+const LATEST: usize = 8;
 
 /// The launches that are not done, in the order in which they were queued.
 #[derive(Default)]
@@ -55,11 +67,30 @@ impl Flight {
         self.tasks.values()
     }
 
+    /// A buffer of this size that nothing but launches in flight uses, the latest such: a launch that writes it will
+    /// come after them. Those of launches on few threads are not returned, since others may run beside these.
+    pub(super) fn reusable(&self, size_bytes: usize) -> Option<Arc<Buffer>> {
+        // While their lists are locked, these launches retain their buffers.
+        let lists: SmallVec<[_; MOST]> = self.tasks.values().rev().filter_map(|task| task.buffers()).collect();
+        let buffers = |launches| lists.iter().take(launches).flat_map(|list| list.iter()).map(|access| &access.buffer);
+        let uses = |buffer| buffers(usize::MAX).filter(|other| Arc::ptr_eq(other, buffer)).count();
+        let mut fitting = buffers(LATEST).filter(|buffer| buffer.size_bytes() == size_bytes);
+        fitting.find(|buffer| is_used_by(buffer, uses(buffer))).cloned()
+    }
+
     /// The oldest launch, if there are more than the bound permits.
     pub(super) fn excess(&self) -> Option<Arc<Task>> {
         let is_full = is_full(self.tasks.len(), self.written_bytes, *MOST_BYTES, *LARGEST_BYTES);
         self.tasks.values().next().filter(|_| is_full).cloned()
     }
+}
+
+/// Whether a buffer has only this many handles.
+fn is_used_by(buffer: &Arc<Buffer>, handles: usize) -> bool {
+    let is_so = Arc::strong_count(buffer) == handles && Arc::weak_count(buffer) == 0;
+    // What other threads did by the handles that they dropped comes before what the caller does.
+    fence(Ordering::Acquire);
+    is_so
 }
 
 /// Whether this many launches, which write this many bytes, exceed the bound.

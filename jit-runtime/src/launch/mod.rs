@@ -85,6 +85,7 @@ use crate::cache::cost::{self, Estimate};
 pub use crate::cache::determinism::{is_deterministic, set_deterministic};
 use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
+pub(crate) use flight::REUSED_BYTES;
 #[doc(hidden)]
 pub use fork::watch as watch_forks;
 pub use known::{KnownLaunch, TraceOrigins};
@@ -93,6 +94,25 @@ pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;
 use work::KernelWork;
+
+/// Allocates memory for results of launches, with arbitrary contents.
+///
+/// Launches that were made before may still use it; those that are made from now on, and the host, come after them.
+///
+/// # Errors
+///
+/// As [`Buffer::alloc`].
+///
+/// # Safety
+///
+/// As for [`Buffer::alloc_uninit`]. The first launch that accesses it must write all of it.
+pub unsafe fn alloc_result(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
+    match pool::reusable_memory(size_bytes) {
+        Some(buffer) => Ok(buffer),
+        // SAFETY: the caller's promise.
+        None => unsafe { Buffer::alloc_uninit(size_bytes) },
+    }
+}
 
 /// The argument for a parameter of a kernel.
 #[derive(Clone, Debug)]

@@ -13,12 +13,12 @@ use crate::fork::Held;
 use crate::sync::{Condvar, Mutex, persist};
 use smallvec::SmallVec;
 
-use super::flight::Flight;
+use super::flight::{Flight, REUSED_BYTES};
 use super::task::Task;
 use super::{blocks, team};
 use crate::config;
 use crate::memory::failure::Failure;
-use crate::memory::reclaim;
+use crate::memory::{Buffer, reclaim};
 use crate::stats::events::{self, Activity};
 
 /// How long a thread without work polls before it sleeps. Waking it takes about 25 µs, and the host often takes about
@@ -219,6 +219,14 @@ pub(super) fn wait_for_room() {
             None => return,
         }
     }
+}
+
+/// Memory of this size that launches in flight still use and nothing else does.
+pub(super) fn reusable_memory(size_bytes: usize) -> Option<Arc<Buffer>> {
+    if size_bytes < REUSED_BYTES || POOL.in_flight.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    POOL.flight.lock().reusable(size_bytes)
 }
 
 /// Queues a task that may run, after the others.

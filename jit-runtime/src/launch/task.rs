@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::blocks::Blocks;
@@ -164,6 +164,11 @@ impl Task {
     /// Bytes in the buffers that it writes.
     pub(super) fn written_bytes(&self) -> usize {
         self.written_bytes
+    }
+
+    /// Its buffers, which it retains while they are locked; none if few threads take part in it, or it is just ending.
+    pub(super) fn buffers(&self) -> Option<MutexGuard<'_, Vec<Accessed>>> {
+        if self.blocks.count() < pool::threads() { None } else { self.accessed.try_lock() }
     }
 
     /// Whether all launches that it depends on are done.

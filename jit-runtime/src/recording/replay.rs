@@ -20,8 +20,10 @@ use super::chain::Tables;
 use super::repeat::Running;
 use super::{Bind, CountStep, Guard, KernelStep, LibraryStep, Origin, Recording, SlotId, Step, TestStep};
 
-/// Results up to this size are retained for the next replay, if they are not in use any more; if there are several, up
-/// to a fraction of it.
+/// Results below this size are retained for the next replay, if they are not in use any more. The memory of larger ones
+/// may be reused while launches use it.
+const MAX_KEPT_RESULT: usize = launch::REUSED_BYTES;
+/// The most memory of one generation of results that is retained.
 const MAX_KEPT_RESULTS: usize = 1 << 20;
 /// The number of generations of results that are retained: a caller holds those of the last call while the next one
 /// runs.
@@ -237,7 +239,7 @@ impl Recording {
         bytes: usize,
         results: &mut Vec<SmallVec<[Arc<Buffer>; KEPT_RESULTS]>>,
     ) -> Result<Arc<Buffer>, Error> {
-        if bytes.saturating_mul(self.outputs.len()) > MAX_KEPT_RESULTS {
+        if bytes >= MAX_KEPT_RESULT || bytes * self.outputs.len() > MAX_KEPT_RESULTS {
             return fresh(bytes);
         }
         if results.len() <= output {
@@ -411,5 +413,5 @@ pub(crate) fn block_of(
 /// Allocates memory for the result of a step.
 fn fresh(bytes: usize) -> Result<Arc<Buffer>, Error> {
     // SAFETY: the step that makes the contents writes all of them before they are read.
-    unsafe { Buffer::alloc_uninit(bytes) }
+    unsafe { launch::alloc_result(bytes) }
 }

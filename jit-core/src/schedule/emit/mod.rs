@@ -9,7 +9,7 @@ mod blocks;
 use std::sync::Arc;
 
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, Value};
-use jit_runtime::launch::{Argument, Checks};
+use jit_runtime::launch::{self, Argument, Checks};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::Scalar;
 use jit_runtime::{Error, Site};
@@ -349,7 +349,7 @@ impl<'e> Emitter<'_, 'e> {
         let buffer = match launches::unwritten()? {
             Some(unwritten) => unwritten,
             // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
-            None => unsafe { Buffer::alloc_uninit(len * var.ty().size_bytes())? },
+            None => unsafe { launch::alloc_result(len * var.ty().size_bytes())? },
         };
         self.outputs.insert(root, Arc::clone(&buffer));
         if launches::is_recording() {

@@ -24,7 +24,7 @@ use std::time::Duration;
 use super::blocks::Blocks;
 use super::task::{self, Queued};
 use super::work::{Access, Accessed, Work};
-use super::{fork, inline, threads};
+use super::{alloc_result, fork, inline, threads};
 use crate::cache::cost::SMALL_NS;
 use crate::cancel::{Poll, Token};
 use crate::config::Device;
@@ -87,6 +87,21 @@ impl Operand {
     pub unsafe fn alloc_uninit(ty: Type, len: usize) -> Result<Operand, Error> {
         // SAFETY: the caller's promise.
         let buffer = unsafe { Buffer::alloc_uninit(len.saturating_mul(ty.size_bytes()))? };
+        Ok(Operand { buffer, ty, len })
+    }
+
+    /// Allocates memory for elements that a launch will write: see [`alloc_result`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`alloc_result`].
+    pub unsafe fn alloc_result(ty: Type, len: usize) -> Result<Operand, Error> {
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { alloc_result(len.saturating_mul(ty.size_bytes()))? };
         Ok(Operand { buffer, ty, len })
     }
 }

@@ -10,6 +10,7 @@
 use super::hints::{self, Hint};
 use super::ranges::Ranges;
 use super::rows::Rows;
+use super::streams::Streams;
 use super::within_rows;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
@@ -67,6 +68,8 @@ pub(super) struct Analysis {
     pub(super) moved: Vec<Option<(Value, Value)>>,
     /// Gathers that are executed together.
     pub(super) rows: Rows,
+    /// Gathers that read streams.
+    pub(super) streams: Streams,
     /// Accesses that can be proven to be in range.
     pub(super) ranges: Ranges,
 }
@@ -155,12 +158,13 @@ impl<'k> Solver<'k> {
         self.region(TOP);
         let hoisted = self.hoisted();
         let (used, hints, moved) = (used(kernel), Vec::new(), Vec::new());
-        let (rows, ranges) = (Rows::default(), Ranges::default());
+        let (rows, streams, ranges) = (Rows::default(), Streams::default(), Ranges::default());
         let (shapes, constants) = (self.shapes.clone(), self.constants.clone());
-        let mut analysis = Analysis { used, hoisted, hints, moved, rows, ranges, shapes, constants };
+        let mut analysis = Analysis { used, hoisted, hints, moved, rows, streams, ranges, shapes, constants };
         analysis.hints = hints::hints(kernel, &analysis);
         analysis.moved = hints::moved(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
+        analysis.streams = Streams::of(kernel, &analysis);
         analysis
     }
 

@@ -35,6 +35,7 @@ mod machine;
 mod polls;
 mod ranges;
 mod rows;
+mod streams;
 mod symbols;
 mod usage;
 mod within_rows;

@@ -133,7 +133,7 @@ fn additions(kernel: &Kernel) -> Additions {
     insts().filter_map(addition).filter(|(_, (_, offset))| offset.unsigned_abs() < 1 << 30).collect()
 }
 
-fn is_wide(ty: Type) -> bool {
+pub(super) fn is_wide(ty: Type) -> bool {
     matches!(ty, Type::I32 | Type::U32 | Type::I64 | Type::U64)
 }
 

@@ -89,6 +89,7 @@ impl Codegen<'_> {
             let separate = divergent && *shape != Shape::Varying && self.analysis.used[result.index()];
             result_starts.push(separate.then(|| self.vectors(init)));
         }
+        self.empty_windows(condition);
         let before = self.emit.block();
         let head = self.emit.new_block("loop");
         self.emit.br(head);
@@ -110,6 +111,7 @@ impl Codegen<'_> {
     fn uniform_loop(&mut self, inst: &Inst, inits: &[Value], condition: RegionId, body: RegionId) {
         let (before, (head, states)) = (self.emit.block(), self.enter(inst, inits, condition, false));
         let countdown = self.count_down(condition, before);
+        let outer = self.begin_iterations(condition, before);
         let [repeat, exit] = ["body", "exit"].map(|name| self.emit.new_block(name));
         self.region(condition);
         let continues = self.scalar(self.kernel.region(condition).yields[0]);
@@ -120,8 +122,10 @@ impl Codegen<'_> {
         for (state, &next) in states.iter().zip(&self.kernel.region(body).yields) {
             next_state.push(self.parts(next, state.scalar));
         }
+        let next_iteration = self.next_iteration();
         self.repeat(countdown, head);
         let latch = self.emit.block();
+        self.end_iterations(next_iteration, latch, outer);
         for (state, next) in states.iter().zip(&next_state) {
             self.add_all_incoming(&state.phis, next, latch);
         }
@@ -140,6 +144,7 @@ impl Codegen<'_> {
         let countdown = self.count_down(condition, before);
         let [repeat, exit] = ["body", "exit"].map(|name| self.emit.new_block(name));
         self.mask = Some(active.clone());
+        let around = self.begin_iterations(condition, before);
         self.region(condition);
         let wanted = self.vectors(self.kernel.region(condition).yields[0]);
         let remaining: Packets = active.iter().zip(&wanted).map(|(&a, &b)| self.emit.and(a, b)).collect();
@@ -148,13 +153,16 @@ impl Codegen<'_> {
 
         self.emit.position_at_end(repeat);
         self.mask = Some(remaining.clone());
+        self.narrow_iteration();
         self.region(body);
         let mut next_state = Vec::new();
         for (state, &next) in states.iter().zip(&self.kernel.region(body).yields) {
             next_state.push(self.next_state(state, next, &remaining));
         }
+        let next_iteration = self.next_iteration();
         self.repeat(countdown, head);
         let latch = self.emit.block();
+        self.end_iterations(next_iteration, latch, around);
         self.add_all_incoming(&active, &remaining, latch);
         for (state, (next, results)) in states.iter().zip(&next_state) {
             self.add_all_incoming(&state.phis, next, latch);

@@ -22,6 +22,7 @@ mod memory;
 mod poll;
 mod reduce;
 mod rows;
+mod streams;
 mod switch;
 mod verify;
 mod within_rows;
@@ -38,6 +39,7 @@ use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use streams::{Iteration, Window};
 
 use super::analysis::{Analysis, Shape};
 use super::emit::{Block, Conversion, Emitter, Raw};
@@ -98,6 +100,10 @@ struct Codegen<'a> {
     shared_divisors: FxHashMap<Value, SharedDivisor>,
     /// For packets of indices that were compared with an expected pattern: whether they differ, and the first one.
     compared: FxHashMap<(Raw, Hint), (Raw, Raw)>,
+    /// The innermost loop, if it has streams.
+    iteration: Option<Iteration>,
+    /// The memory of streams, by their numbers.
+    windows: FxHashMap<usize, Window>,
     /// The addresses of local memory, if it is accessed.
     locals: Vec<Option<Raw>>,
     /// The active lanes of each packet; all if none.
@@ -180,6 +186,8 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         limit_vectors: FxHashMap::default(),
         shared_divisors: FxHashMap::default(),
         compared: FxHashMap::default(),
+        iteration: None,
+        windows: FxHashMap::default(),
         locals: Vec::new(),
         mask: None,
         group_start: None,
@@ -301,7 +309,10 @@ impl<'a> Codegen<'a> {
             }
             Op::Load(buffer) => self.load(result, *buffer),
             Op::Gather { buffer, index, mask } => match self.analysis.rows.role(result) {
-                None => self.gather(result, *buffer, *index, *mask),
+                None => match self.analysis.streams.number(result) {
+                    None => self.gather(result, *buffer, *index, *mask),
+                    Some(stream) => self.gather_stream(stream, result, *buffer, *index, *mask),
+                },
                 Some(Role::First(row)) => self.gather_row(row),
                 Some(Role::Other) => {}
             },

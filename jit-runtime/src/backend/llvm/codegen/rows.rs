@@ -50,7 +50,7 @@ impl Codegen<'_> {
     }
 
     /// The lanes whose row is not entirely in range.
-    fn rows_outside(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
+    pub(super) fn rows_outside(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let (ty, count) = (self.ty(row.index), row.columns.len() as u64);
         let outside = |(packet, &starts): (usize, &Raw)| {
             let inside = self.are_inside(row.buffer, ty, starts, count);
@@ -61,7 +61,7 @@ impl Codegen<'_> {
     }
 
     /// The elements of rows that are in range: the packets of each column.
-    fn read_rows(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
+    pub(super) fn read_rows(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let addresses = self.row_addresses(row, starts, lanes);
         let ty = self.kernel.param(row.buffer).ty();
         let mut columns: Vec<Packets> = vec![SmallVec::new(); row.columns.len()];
@@ -92,7 +92,7 @@ impl Codegen<'_> {
         gathered
     }
 
-    fn zero_elsewhere(&self, ty: Type, vectors: &Packets, lanes: &Packets) -> Packets {
+    pub(super) fn zero_elsewhere(&self, ty: Type, vectors: &Packets, lanes: &Packets) -> Packets {
         let zero = self.emit.bits_constant(ty, self.lanes, 0);
         vectors.iter().zip(lanes).map(|(&vector, &lanes)| self.emit.select(lanes, vector, zero)).collect()
     }

@@ -72,7 +72,8 @@ fn access(kernel: &Kernel, analysis: &Analysis, region: crate::ir::RegionId, ins
     let (Op::Gather { buffer, index, .. } | Op::Scatter { buffer, index, .. }) = inst.op else { return None };
     let range = if analysis.ranges.is_proven(region, buffer, index) { "in range" } else { "checked" };
     let hint = if analysis.index_hint(kernel, index).is_some() { ", looks at run time" } else { "" };
-    Some(format!("{range}{hint}"))
+    let stream = if analysis.streams.number(inst.first).is_some() { ", advances by one" } else { "" };
+    Some(format!("{range}{hint}{stream}"))
 }
 
 /// The number of accesses of each kind, divisions and switches in the LLVM IR of a kernel; none without libLLVM.

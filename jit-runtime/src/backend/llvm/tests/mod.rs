@@ -13,6 +13,7 @@ mod polls;
 mod random;
 mod rows;
 mod size;
+mod streams;
 mod violation;
 mod within_rows;
 

@@ -132,7 +132,7 @@ impl<'a> Lane<'a> {
         let stride = Size::from(self.step.stride);
         let row = &self.row + count * number(stride);
         let index = &self.first + count * number(stride * self.step.lengths[2]);
-        source.gather_once(&index, None, &self.known(source.width(), &row, &index))
+        source.gather_once(&index, None, || self.known(source.width(), &row, &index))
     }
 
     /// Combines the rows after those of all regions into the first lanes' results.
@@ -147,7 +147,7 @@ impl<'a> Lane<'a> {
         let row = &self.part + number(self.step.parts() * self.step.rows());
         let is_there = row.lt(number(length));
         let index = (&self.outer * number(length) + &row) * number(inner) + &self.column;
-        let value = source.gather_once(&index, Some(&is_there), &self.known(source.width(), &row, &index));
+        let value = source.gather_once(&index, Some(&is_there), || self.known(source.width(), &row, &index));
         is_there.select(combine(&result, &value), result)
     }
 

@@ -1,10 +1,8 @@
 //! Values that depend on other lanes: gathers and reductions.
 
 use jit_runtime::ir::ReduceOp;
-use smallvec::SmallVec;
 
 use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Size, UInt};
-use crate::graph::node::Var;
 use crate::graph::op::Op;
 use crate::trace::{gather, record, reduce};
 
@@ -47,14 +45,14 @@ impl<T: Element> Array<T> {
 
     /// Like [`Array::gather`], or [`Array::gather_masked`], at indices that are in range, and of which no two are
     /// equal, in all lanes and iterations of the loop around it: an expression is then never recomputed, however much
-    /// it costs. `known` are expressions of the lane number of this array, each with its value at the index.
+    /// it costs. `known` returns expressions of the lane number of this array, each with its value at the index; it is
+    /// called only for expressions.
     #[doc(hidden)]
     #[must_use]
     #[track_caller]
-    pub fn gather_once(&self, index: &UInt, mask: Option<&Mask>, known: &[(UInt, UInt)]) -> Self {
-        let known: SmallVec<[(Var, Var); 8]> =
-            known.iter().map(|(of, value)| (of.var().clone(), value.var().clone())).collect();
-        Array::from_var(gather::gather_once(&self.var, index.var(), mask.map(Array::var), &known))
+    pub fn gather_once(&self, index: &UInt, mask: Option<&Mask>, known: impl FnOnce() -> Vec<(UInt, UInt)>) -> Self {
+        let known = || known().into_iter().map(|(of, value)| (of.into_var(), value.into_var())).collect();
+        Array::from_var(gather::gather_once(&self.var, index.var(), mask.map(Array::var), known))
     }
 
     /// Returns the array of which this one is the elements at an index, without a mask, if it is not evaluated.

@@ -198,8 +198,8 @@ impl<'a> Blocks<'a> {
             return gather::gather(self.source, &index, mask);
         };
         let position = add(position, &number(distance));
-        let known = [(of_number.clone(), self.lane.clone()), (of_position.clone(), position)];
-        gather::gather_once(self.source, &index, mask, &known)
+        let known = || [(of_number.clone(), self.lane.clone()), (of_position.clone(), position)].into_iter().collect();
+        gather::gather_once(self.source, &index, mask, known)
     }
 
     #[track_caller]

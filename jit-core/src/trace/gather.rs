@@ -14,6 +14,7 @@ use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::stats::events::{self, Gathered};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
 use super::{local, record, region};
@@ -70,16 +71,22 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
 }
 
 /// Like [`gather`] at indices that are in range, and of which no two are equal, in all lanes and iterations of the loop
-/// around it: an expression is then never recomputed, however much it costs. `known` are expressions of the lane number
-/// of the source, each with its value at the index.
+/// around it: an expression is then never recomputed, however much it costs. `known` returns expressions of the lane
+/// number of the source, each with its value at the index; it is called only for expressions.
 #[track_caller]
-pub(crate) fn gather_once(source: &Var, index: &Var, mask: Option<&Var>, known: &[(Var, Var)]) -> Var {
-    if config::is_debug_on() || source.width() <= 1 || index.literal().is_some() || uniform_value(source).is_some() {
+pub(crate) fn gather_once(
+    source: &Var,
+    index: &Var,
+    mask: Option<&Var>,
+    known: impl FnOnce() -> SmallVec<[(Var, Var); 8]>,
+) -> Var {
+    let is_plain = source.is_evaluated() || index.literal().is_some() || uniform_value(source).is_some();
+    if is_plain || config::is_debug_on() || source.width() <= 1 {
         return gather(source, index, mask);
     }
     check_source(source);
     let at = Position::new(source, index, mask);
-    match at.substitute_known(source, known, usize::MAX) {
+    match at.substitute_known(source, &known(), usize::MAX) {
         Some(value) => masked(&value, mask, record::common_width([Some(index), mask, None]).into()),
         None => gather(source, index, mask),
     }

@@ -264,8 +264,14 @@ fn a_chain_of_intermediate_arrays_needs_few_at_a_time() {
     let wanted = [run(1), run(2), run(3)];
     let unfrozen = jit::memory().peak_bytes;
     chain::set_enabled(true);
-    assert_eq!([run(1), run(2), run(3)], wanted);
+    // While it is recorded, the memory of launches in flight is not reused.
+    assert_eq!(run(1), wanted[0]);
+    let recorded = jit::memory().peak_bytes;
+    jit_runtime::memory::reset_peak();
+    assert_eq!([run(2), run(3)], wanted[1..]);
     crate::frozen_only!(assert_eq!((chain::stats().recordings, chain::stats().replays), (1, 2)));
-    let frozen = jit::memory().peak_bytes;
-    assert!(frozen <= unfrozen + BYTES, "{} MiB unfrozen, {} MiB frozen", unfrozen >> 20, frozen >> 20);
+    let replayed = jit::memory().peak_bytes;
+    let [unfrozen, recorded, replayed] = [unfrozen, recorded, replayed].map(|bytes| bytes / BYTES);
+    let text = format!("{unfrozen} arrays unfrozen, {recorded} while recording, {replayed} in replays");
+    assert!(replayed <= unfrozen + 1 && recorded <= unfrozen + 5, "{text}");
 }

@@ -1,7 +1,7 @@
 //! Gathers in loops whose index advances by one in each iteration: each lane reads a stream of neighbouring elements.
 //!
-//! Examples are the entries of a sparse matrix's row, a list of neighbours, and the bytes of a text. Such a gather reads
-//! [`WINDOW`] elements of each lane at once, by wide loads and a transposition, into a window on the stack; the
+//! Examples are the entries of a sparse matrix's row, a list of neighbours, and the bytes of a text. Such a gather
+//! reads [`WINDOW`] elements of each lane at once, by wide loads and a transposition, into a window on the stack; the
 //! following iterations read the window. A hardware gather takes about as long as loading its elements one by one, and
 //! it waits for as many cache lines as there are lanes in each iteration.
 

@@ -440,25 +440,6 @@ fn methods_of_generic_types_have_derivatives() {
     });
 }
 
-#[jit]
-fn doubled(x: &Float) -> Float {
-    x * 2.0
-}
-
-#[test]
-fn executors_refuse_arguments_with_gradients() {
-    on_each_device(|| {
-        let mut x = variable(&[1.0, 2.0]);
-        let exe = doubled::compile(&x).unwrap();
-        let error = exe.call(&x).unwrap_err().to_string();
-        assert!(error.contains("`doubled` carries gradients, and an executor has no derivative"), "{error}");
-        assert!(error.contains("frozen.rs"), "{error}");
-        assert_eq!(ad::suspend(|| exe.call(&x)).unwrap().to_vec().unwrap(), [2.0, 4.0]);
-        x.disable_grad();
-        assert_eq!(exe.call(&x).unwrap().to_vec().unwrap(), [2.0, 4.0]);
-    });
-}
-
 #[test]
 fn values_that_are_evaluated_in_the_body_may_be_detached() {
     on_each_device(|| {

@@ -5,6 +5,7 @@ mod basics;
 mod branches;
 mod custom;
 mod custom_rows;
+mod executors;
 mod frozen;
 mod frozen_rows;
 mod functional;

@@ -9,7 +9,7 @@ use super::super::vertex::{Key, Vertex, carries, key_of, order_from};
 use super::analysis::outside;
 use super::history::closure;
 use super::parts::{Loop, Params};
-use super::record_loop;
+use super::record_run;
 use super::writes::{self, Written};
 use crate::graph::Var;
 use crate::graph::payload::Write;
@@ -53,9 +53,9 @@ pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Re
     states.extend(moved.iter().enumerate().map(tangent));
     let moved = Moved { of: &of, run, moved, outside, written };
     let end = moved.run.len();
-    let after = record_loop(
+    let after = record_run(
         &states,
-        of.site,
+        (of.site, of.bound_of_run(&moved.run, 0)),
         |states| of.condition(&moved.run, &states[..end]),
         |states| moved.step(states, tangents),
     )?;

@@ -10,7 +10,7 @@ use super::affine::{Affine, inverse};
 use super::block::{Shelf, is_below, minus, number, plus};
 use super::blocks::Blocks;
 use super::parts::Loop;
-use super::record_loop;
+use super::{record_loop, record_run};
 use crate::graph::Var;
 use crate::graph::node::Node;
 use crate::graph::op::Op;
@@ -72,9 +72,9 @@ impl History {
         let empty = shelves.iter().map(Shelf::empty);
         let states: Vec<Var> = [number(0)].into_iter().chain(inits).chain(empty).collect();
         let end = 1 + run.len();
-        let after = record_loop(
+        let after = record_run(
             &states,
-            of.site,
+            (of.site, of.bound_of_run(&run, 1)),
             |states| of.condition(&run, &states[1..end]),
             |mut states| {
                 let stored = states.split_off(end);

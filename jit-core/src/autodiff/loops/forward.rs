@@ -40,7 +40,10 @@ pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Re
     }
     let moved = of.positions(|position| all[position]);
     let values = moved.iter().copied().filter(|&position| !of.states()[position].is_memory);
-    let run = closure(&of, values, true);
+    let arrays = moved.iter().copied().filter(|&position| of.states()[position].is_memory);
+    let writes: Vec<Write> = arrays.flat_map(|position| writes::of(of.payload, position)).collect();
+    let read: Vec<&Var> = writes.iter().flat_map(Write::inputs).chain([&of.payload.condition]).collect();
+    let run = closure(&of, values, &read);
     let written = moved.iter().map(|&position| written(&of, position, tangents)).collect::<Result<_, _>>()?;
     let tangent = |(place, &position): (usize, &usize)| {
         let written: &Vec<Option<Written>> = &written;

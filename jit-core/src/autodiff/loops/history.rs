@@ -65,7 +65,7 @@ impl History {
     #[track_caller]
     fn store(of: &Loop<'_>, wanted: Wanted, bound: u32) -> Result<History, Error> {
         let undone = wanted.undone.iter().map(|(position, _)| *position);
-        let run = closure(of, wanted.stored.iter().copied().chain(undone), true);
+        let run = closure(of, wanted.stored.iter().copied().chain(undone), &[&of.payload.condition]);
         let inits: Vec<Var> = run.iter().map(|&position| of.init(position)).collect();
         let shelf = |&position: &usize| Shelf::new(&of.init(position), of.len(position), bound);
         let shelves: Vec<Shelf> = wanted.stored.iter().map(shelf).collect();
@@ -221,13 +221,11 @@ fn counted_bound(of: &Loop<'_>) -> Option<u32> {
     (is_upwards && begin < 1 << 31).then(|| end.saturating_sub(begin).div_ceil(stride) as u32)
 }
 
-/// Returns some states and all on which their next values depend, in order; also those of the condition, if wanted.
-pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, with_condition: bool) -> Vec<usize> {
+/// Returns some states, those that some values of the body read, and all on which their next values depend, in order.
+pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, read: &[&Var]) -> Vec<usize> {
     let mut included = vec![false; of.states().len()];
     let mut pending: Vec<usize> = states.into_iter().collect();
-    if with_condition {
-        pending.extend(params_behind(of.payload, &of.payload.condition));
-    }
+    pending.extend(read.iter().flat_map(|value| params_behind(of.payload, value)));
     while let Some(position) = pending.pop() {
         let state = &of.states()[position];
         // The body reads nothing from arrays that it writes to.

@@ -5,7 +5,8 @@
 //!
 //! An executor has the signature of its function, as the type of a function pointer, and holds a function of this type
 //! that was generated beside it. That function alone knows how each argument is passed. It learns which executor it is
-//! called for, and returns an error, through the thread (`call`). What derivatives run again is a copy of the function with its values (`kept`).
+//! called for, and returns an error, through the thread (`call`). What derivatives run again is a copy of the function
+//! with its values (`kept`).
 
 mod about;
 mod arities;

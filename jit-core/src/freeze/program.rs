@@ -4,9 +4,10 @@
 //! no contents. Each call is a replay of the recording. If it does not fit a call, that is an error, which names the
 //! argument (`mismatch`).
 //!
-//! There is one recording for each combination of arguments that carry gradients. The first one is that of the examples
-//! that are compiled; others are made when they are needed, by running the function again, for arrays of the widths of
-//! the examples. So what calls must satisfy does not depend on other calls. The derivative is that of a frozen function.
+//! There is one recording for each combination of arguments that carry gradients. The first one is that of the
+//! examples that are compiled; others are made when they are needed, by running the function again, for arrays of the
+//! widths of the examples. So what calls must satisfy does not depend on other calls. The derivative is that of a frozen
+//! function.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;

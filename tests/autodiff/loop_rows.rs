@@ -260,8 +260,8 @@ fn few_powers(x: &Float64, n: &UInt) -> Float64 {
 #[test]
 fn a_bound_that_is_exceeded_is_an_error_of_derivatives_too() {
     on_each_device(|| {
-        let functions: [(fn(&Float64, &UInt) -> Float64, u32); 3] =
-            [(few_powers, 5), (sum_of_powers, 5), (many_powers, 1000)];
+        type Counted = fn(&Float64, &UInt) -> Float64;
+        let functions: [(Counted, u32); 3] = [(few_powers, 5), (sum_of_powers, 5), (many_powers, 1000)];
         for (function, limit) in functions {
             let is_bound = |what: jit::Result<Vec<f64>>| {
                 let error = what.unwrap_err().to_string();

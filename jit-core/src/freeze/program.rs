@@ -6,8 +6,8 @@
 //!
 //! There is one recording for each combination of arguments that carry gradients. The first one is that of the
 //! examples that are compiled; others are made when they are needed, by running the function again, for arrays of the
-//! widths of the examples. So what calls must satisfy does not depend on other calls. The derivative is that of a frozen
-//! function.
+//! widths of the examples. So what calls must satisfy does not depend on other calls. The derivative is that of a
+//! frozen function.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;

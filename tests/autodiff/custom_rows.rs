@@ -126,6 +126,43 @@ fn an_operation_with_two_results_of_one_input() {
     });
 }
 
+/// A product; where the factor is a variable, the program passes it to the operation.
+struct Scaled;
+
+impl CustomOp for Scaled {
+    type Input = (Float, Float);
+    type Output = Float;
+    type Saved = (Float, Float);
+
+    fn forward(&self, (x, factor): &(Float, Float)) -> (Float, (Float, Float)) {
+        (x * factor, (x.clone(), factor.clone()))
+    }
+
+    fn backward(&self, (x, factor): &(Float, Float), gradient: &Float) -> jit::Result<(Float, Float)> {
+        Ok((gradient * factor, gradient * x))
+    }
+
+    fn jvp(&self, (x, factor): &(Float, Float), (of_x, of_factor): &(Float, Float)) -> jit::Result<Float> {
+        Ok(of_x * factor + x * of_factor)
+    }
+}
+
+// rows: A105
+#[test]
+fn what_an_operation_reads_from_outside_is_one_of_its_inputs() {
+    on_each_device(|| {
+        let outer = variable(&[2.0]);
+        let product = |x: f32| custom(Scaled, &(Float::from(x), outer.clone()));
+        let y = product(369.0);
+        assert_eq!(y.item().unwrap(), 738.0);
+        outer.forward().unwrap();
+        assert_eq!(y.grad().item().unwrap(), 369.0);
+        outer.clear_grad();
+        product(369.0).backward().unwrap();
+        assert_eq!(outer.grad().item().unwrap(), 369.0);
+    });
+}
+
 // rows: A106 A107
 #[test]
 fn inputs_of_an_operation_may_be_suspended() {

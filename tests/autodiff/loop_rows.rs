@@ -223,6 +223,78 @@ fn power_of(x: &Float64, n: u32) -> Float64 {
 }
 
 #[jit]
+fn sum_of_powers(x: &Float64, n: &UInt) -> Float64 {
+    let (mut sum, mut i) = (Float64::from(0.0), UInt::from(0));
+    #[max_iterations(5)]
+    while i < n {
+        sum += x.powf(i.cast::<f64>());
+        i += 1;
+    }
+    sum
+}
+
+/// Too many steps for them to be stored one by one.
+#[jit]
+fn many_powers(x: &Float64, n: &UInt) -> Float64 {
+    let (mut power, mut i) = (x.clone(), UInt::from(0));
+    #[max_iterations(1000)]
+    while i < n {
+        power = power.sin() * x;
+        i += 1;
+    }
+    power
+}
+
+#[jit]
+fn few_powers(x: &Float64, n: &UInt) -> Float64 {
+    let (mut power, mut i) = (x.clone(), UInt::from(0));
+    #[max_iterations(5)]
+    while i < n {
+        power *= x;
+        i += 1;
+    }
+    power
+}
+
+// rows: A163 A204
+#[test]
+fn a_bound_that_is_exceeded_is_an_error_of_derivatives_too() {
+    on_each_device(|| {
+        type Counted = fn(&Float64, &UInt) -> Float64;
+        let functions: [(Counted, u32); 3] = [(few_powers, 5), (sum_of_powers, 5), (many_powers, 1000)];
+        for (function, limit) in functions {
+            let is_bound = |what: jit::Result<Vec<f64>>| {
+                let error = what.unwrap_err().to_string();
+                let message = format!("lane 1 runs more than the {limit} iterations that `#[max_iterations]` allows");
+                assert!(error.contains(&message), "{error}");
+            };
+            let mut x = Float64::from([0.9, 0.8]);
+            let tangents = |n: u32| {
+                let n = UInt::from([1, n]);
+                ad::jvp(|x: &Float64| function(x, &n), &x.detach(), &Float64::from(1.0)).and_then(|(_, y)| y.to_vec())
+            };
+            let wanted = tangents(limit).unwrap();
+            is_bound(tangents(limit + 1));
+            x.enable_grad();
+            let gradients = |n: u32| {
+                x.clear_grad();
+                function(&x, &UInt::from([1, n])).backward().and_then(|()| x.grad().to_vec())
+            };
+            is_bound(gradients(limit + 1));
+            assert_close(&gradients(limit).unwrap(), &wanted, 1e-12);
+            is_bound(
+                ad::hvp(
+                    |x: &Float64| function(x, &UInt::from([1, limit + 1])).sum(),
+                    &Float64::from([0.9, 0.8]),
+                    &Float64::from([1.0, 1.0]),
+                )
+                .and_then(|product| product.to_vec()),
+            );
+        }
+    });
+}
+
+#[jit]
 fn passengers(carried: &[Float64; 32], n: u32) -> Float64 {
     let all = carried.clone();
     let (mut y, mut count, mut i) = (all[3].clone(), UInt::from(7), UInt::from(0));

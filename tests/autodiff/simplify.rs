@@ -36,6 +36,24 @@ fn chains_of_evaluated_values_keep_few_arrays() {
     });
 }
 
+// rows: A208
+#[test]
+fn a_thousand_evaluated_squares_keep_few_arrays() {
+    on_each_device(|| {
+        const WIDTH: usize = 1021;
+        let mut x = Float64::full(1.0, WIDTH).make_opaque();
+        x.enable_grad();
+        let mut y = x.clone();
+        for _ in 0..1000 {
+            y = &y * &y;
+            jit::eval(&y).unwrap();
+            assert!(arrays_of(WIDTH) <= 16, "{} arrays", arrays_of(WIDTH));
+        }
+        y.backward().unwrap();
+        assert_eq!(x.grad().to_vec().unwrap(), [2.0_f64.powi(1000); WIDTH]);
+    });
+}
+
 #[test]
 fn values_that_the_program_holds_keep_their_gradients() {
     on_each_device(|| {

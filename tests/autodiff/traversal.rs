@@ -115,6 +115,49 @@ fn tangents_flow_to_all_results() {
     });
 }
 
+// rows: A020
+#[test]
+fn tangents_of_two_traversals_add_up_at_each_value() {
+    on_each_device(|| {
+        let mut v0 = Float::from(1.0);
+        v0.enable_grad();
+        let v1 = &v0 / 2.0;
+        let v2 = &v0 + &v1;
+        let tangents = || [&v0, &v1, &v2].map(|v| v.grad().item().unwrap());
+        v0.accum_grad(&Float::from(1.0));
+        ad::forward_from(&v0).unwrap();
+        assert_eq!(tangents(), [1.0, 0.5, 1.5]);
+        v0.accum_grad(&Float::from(100.0));
+        ad::forward_from(&v0).unwrap();
+        // What the second one adds at a value between does not depend on what was there.
+        assert_eq!(tangents(), [101.0, 0.5 + 50.5, 1.5 + 151.5]);
+        v1.clear_grad();
+        v2.clear_grad();
+        v0.set_grad(&Float::from(100.0));
+        ad::forward_from(&v0).unwrap();
+        assert_eq!(tangents(), [100.0, 50.0, 150.0]);
+    });
+}
+
+// rows: A201
+#[test]
+fn gradients_of_values_between_are_asked_for_and_not_stored() {
+    on_each_device(|| {
+        let mut x = Float::from([3.0, 4.0]);
+        x.enable_grad();
+        let y = &x * &x;
+        let sum = (&y * 2.0).sum();
+        for _ in 0..2 {
+            let (of_x, of_y) = ad::backward_to(&sum, &(x.clone(), y.clone())).unwrap();
+            assert_eq!((of_x.to_vec().unwrap(), of_y.to_vec().unwrap()), (vec![12.0, 16.0], vec![2.0, 2.0]));
+        }
+        ad::backward_keep(&sum).unwrap();
+        assert_eq!(x.grad().to_vec().unwrap(), [12.0, 16.0]);
+        sum.backward().unwrap();
+        assert_eq!(x.grad().to_vec().unwrap(), [24.0, 32.0]);
+    });
+}
+
 #[test]
 fn suspended_code_carries_no_gradients() {
     on_each_device(|| {

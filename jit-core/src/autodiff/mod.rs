@@ -37,6 +37,7 @@ mod passed;
 mod report;
 mod reverse;
 mod scaled;
+mod scattered;
 mod simplify;
 mod special;
 mod transposed;

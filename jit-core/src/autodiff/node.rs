@@ -1,15 +1,15 @@
 //! How gradients and tangents pass one operation.
 
+use jit_runtime::Error;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type};
-use jit_runtime::{Error, ErrorKind};
 
-use super::transposed;
 use super::vertex::{Inputs, carries, inputs};
-use super::weight::{self, Values, Weight, add, compare, mul, scaled, weighted};
+use super::weight::{Values, Weight, add, compare, mul, scaled, weighted};
+use super::{scattered, transposed};
 use crate::array::derivatives::product_of_others;
 use crate::graph::Var;
 use crate::graph::op::Op;
-use crate::graph::payload::{How, Payload, ScatterPayload};
+use crate::graph::payload::{How, Payload};
 use crate::size::Size;
 use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, record, reduce};
@@ -31,7 +31,7 @@ impl Operation<'_> {
         let inputs = inputs(self.node, self.value)?;
         match self.node.op() {
             Op::Gather => Ok(self.back_through_gather(&inputs, gradient)),
-            Op::ScatterResult => self.back_through_scatter(gradient),
+            Op::ScatterResult => scattered::backward(self.node, self.value, gradient),
             Op::Reduce(op) => Ok(self.back_through_reduction(op, &inputs, gradient)),
             _ => Ok(self.each_weight(&inputs, |input, weight| {
                 let flow = weighted(gradient, weight, input.ty());
@@ -50,7 +50,7 @@ impl Operation<'_> {
                 let source = inputs[0].as_ref().map_or(Size::from(1), Var::width);
                 self.gathered(&record::broadcast(&tangent, source))
             })),
-            Op::ScatterResult => parts.extend(self.through_scatter(tangent_of)?),
+            Op::ScatterResult => parts.extend(scattered::forward(self.node, self.value, tangent_of)?),
             Op::Reduce(op) => parts.extend(self.through_reduction(op, &inputs, tangent_of)),
             _ => {
                 let ty = self.value.ty();
@@ -161,127 +161,6 @@ impl Operation<'_> {
             None => tangent,
         };
         Some(reduce::reduce(ReduceOp::Add, &tangent))
-    }
-
-    #[track_caller]
-    fn back_through_scatter(&self, gradient: &Var) -> Result<Vec<(Var, Var)>, Error> {
-        let Some(control) = self.node.operand(0) else { return Ok(Vec::new()) };
-        let Some(Payload::Scatter(scatter)) = control.payload() else { return Ok(Vec::new()) };
-        let ScatterPayload { how, target, value, .. } = scatter;
-        let flows = Scattered { scatter, result: self.value };
-        let gradient = record::broadcast(gradient, self.value.width());
-        let mut found = Vec::new();
-        if carries(value) {
-            let flow = match flows.winners(*how)? {
-                Some(winners) => weight::weighted(&flows.read(&gradient), &Weight::Where(winners, true), value.ty()),
-                None => flows.read(&gradient),
-            };
-            found.push((value.clone(), fitted(&flow, &control, value)));
-        }
-        if carries(target) {
-            let flow = match flows.changed(*how)? {
-                Some(changed) => weight::weighted(&gradient, &Weight::Where(changed, false), target.ty()),
-                None => gradient,
-            };
-            found.push((target.clone(), flow));
-        }
-        Ok(found)
-    }
-
-    #[track_caller]
-    fn through_scatter(&self, tangent_of: &dyn Fn(&Var) -> Option<Var>) -> Result<Option<Var>, Error> {
-        let Some(control) = self.node.operand(0) else { return Ok(None) };
-        let Some(Payload::Scatter(scatter)) = control.payload() else { return Ok(None) };
-        let flows = Scattered { scatter, result: self.value };
-        let ty = self.value.ty();
-        let mut after = match tangent_of(&scatter.target) {
-            Some(tangent) => {
-                let tangent = record::broadcast(&tangent, self.value.width());
-                match flows.changed(scatter.how)? {
-                    Some(changed) => weight::weighted(&tangent, &Weight::Where(changed, false), ty),
-                    None => tangent,
-                }
-            }
-            None => record::literal(ty, 0, self.value.width()),
-        };
-        if let Some(tangent) = tangent_of(&scatter.value) {
-            let tangent = match flows.winners(scatter.how)? {
-                Some(winners) => weight::weighted(&tangent, &Weight::Where(winners, true), ty),
-                None => tangent,
-            };
-            flows.write(&mut after, How::Reduce(ReduceOp::Add), &tangent, scatter.mask.as_ref());
-        }
-        Ok(Some(after))
-    }
-}
-
-/// A scatter and the array after it.
-struct Scattered<'a> {
-    scatter: &'a ScatterPayload,
-    result: &'a Var,
-}
-
-impl Scattered<'_> {
-    /// Reads an array of the same width at the index of the scatter.
-    #[track_caller]
-    fn read(&self, array: &Var) -> Var {
-        gather::gather(array, &self.scatter.index, self.scatter.mask.as_ref())
-    }
-
-    #[track_caller]
-    fn write(&self, target: &mut Var, how: How, value: &Var, mask: Option<&Var>) {
-        scatter::scatter(target, &Request { how, index: &self.scatter.index, value, expected: None, mask });
-    }
-
-    /// Returns the lanes whose value is in the array afterwards; none if all have a part in it.
-    #[track_caller]
-    fn winners(&self, how: How) -> Result<Option<Var>, Error> {
-        let is_there = || compare(CompareOp::Eq, &self.read(self.result), &self.scatter.value);
-        match how {
-            How::Reduce(ReduceOp::Add) => Ok(None),
-            How::Reduce(ReduceOp::Min | ReduceOp::Max) => Ok(Some(is_there())),
-            How::Write => Ok(Some(self.last_writers(&is_there()))),
-            _ => Err(self.refuse()),
-        }
-    }
-
-    /// Of the lanes that wrote what an element has, one: lanes may write equal values to one element.
-    #[track_caller]
-    fn last_writers(&self, is_there: &Var) -> Var {
-        let lanes = record::common_width([Some(&self.scatter.index), Some(is_there), None]);
-        let lane = record::lane_index(Size::from(lanes));
-        let mask = match &self.scatter.mask {
-            Some(mask) => record::and(mask, is_there),
-            None => is_there.clone(),
-        };
-        let mut writers = record::literal(Type::U32, 0, self.result.width());
-        self.write(&mut writers, How::Reduce(ReduceOp::Max), &lane, Some(&mask));
-        record::and(is_there, &compare(CompareOp::Eq, &self.read(&writers), &lane))
-    }
-
-    /// Returns the elements that do not depend on the array before; none if all do.
-    #[track_caller]
-    fn changed(&self, how: How) -> Result<Option<Var>, Error> {
-        match how {
-            How::Reduce(ReduceOp::Add) => Ok(None),
-            How::Reduce(ReduceOp::Min | ReduceOp::Max) => {
-                Ok(Some(compare(CompareOp::Ne, self.result, &self.scatter.target)))
-            }
-            How::Write => {
-                let mut written = record::literal(Type::U8, 0, self.result.width());
-                let one = record::literal(Type::U8, 1, 1);
-                self.write(&mut written, How::Write, &one, self.scatter.mask.as_ref());
-                Ok(Some(record::cast(Type::Bool, &written)))
-            }
-            _ => Err(self.refuse()),
-        }
-    }
-
-    #[cold]
-    fn refuse(&self) -> Error {
-        let what = format!("gradients do not flow through a scatter that combines by {:?}", self.scatter.how);
-        let error = Error::new(ErrorKind::InvalidArgument, what).at(self.result.site());
-        error.with_hint("`scatter`, `scatter_add`, and minima and maxima have derivatives")
     }
 }
 

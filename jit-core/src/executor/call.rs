@@ -8,7 +8,7 @@ use jit_runtime::cache::CachePolicy;
 use jit_runtime::{Error, ErrorKind, Site};
 
 use super::Executor;
-use crate::freeze::{Arguments, Compiled, Program, Recordable};
+use crate::freeze::{Arguments, Closure, Compiled, Program, Recordable};
 use crate::misuse;
 use crate::thread_state::thread_state;
 
@@ -19,17 +19,19 @@ thread_state! {
     static FAILED: Cell<Option<Error>> = Cell::new(None);
 }
 
-/// Compiles a function, with a policy for the cache.
+/// Compiles a function, with a policy for the cache. The body takes what is kept of `#[constexpr]` values, too.
 #[doc(hidden)]
 #[track_caller]
-pub fn compile<A: Arguments, R: Recordable, F>(
+pub fn compile<A: Arguments, R: Recordable, C, F>(
     policy: CachePolicy,
     what: Compiled,
     constexprs: Vec<(&'static str, String)>,
     arguments: A,
-    body: impl FnOnce(&mut A::Proxies) -> R,
+    (body, again): (impl FnOnce(&mut A::Proxies, C) -> R, Option<Closure<A::Proxies, R>>),
+    kept: C,
     invoke: F,
 ) -> Result<Executor<F>, Error> {
+    let body = (|proxies: &mut A::Proxies| body(proxies, kept), again);
     let program = Program::compile(what, &arguments, body, policy, Site::here())?;
     Ok(Executor::new(Arc::new(program), constexprs.into(), invoke))
 }

@@ -18,9 +18,13 @@ use crate::freeze::Program;
 /// its arguments and launches. It does not trace, schedule or look anything up, and costs as much as the replay of a
 /// `#[freeze]` function.
 ///
-/// An executor never changes. Numbers and arrays that the function took from elsewhere, such as a `static`, remain
-/// those of the compilation; so do fast math and the values of `#[constexpr]` parameters. Clones share everything.
-/// Evicting kernels from the cache does not affect it.
+/// Gradients flow through calls, as through those of `#[freeze]` functions. Arguments that carry gradients need a
+/// recording of their own: the compilation makes it if its examples carry gradients, otherwise the first such call,
+/// which runs the function again; so does the first derivative.
+///
+/// What an executor recorded never changes. Numbers and arrays that the function took from elsewhere, such as a
+/// `static`, remain those of the compilation; so do fast math and the values of `#[constexpr]` parameters. Clones share
+/// everything. Evicting kernels from the cache does not affect it.
 ///
 /// # Arguments of calls
 ///

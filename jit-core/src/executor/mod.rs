@@ -5,12 +5,14 @@
 //!
 //! An executor has the signature of its function, as the type of a function pointer, and holds a function of this type
 //! that was generated beside it. That function alone knows how each argument is passed. It learns which executor it is
-//! called for, and returns an error, through the thread (`call`).
+//! called for, and returns an error, through the thread (`call`). What derivatives run again is a copy of the function
+//! with its values (`kept`).
 
 mod about;
 mod arities;
 mod call;
 mod handle;
+mod kept;
 mod obstacle;
 
 pub use about::FnStats;
@@ -19,6 +21,8 @@ pub use about::{clear, explain, stats};
 #[doc(hidden)]
 pub use call::{Debugged, Named, Unnamed, compile, run};
 pub use handle::{Executor, KernelInfo};
+#[doc(hidden)]
+pub use kept::{Behind, CanCopy, CannotCopy, Kept, Once, Used, Values, body};
 #[doc(hidden)]
 pub use obstacle::{
     HasUnboundedParameter, IsOfTrait, IsUnsafe, ReturnsReference, ReturnsUnnamed, TakesReferenceInside, TakesTooMany,

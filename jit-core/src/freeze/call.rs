@@ -73,7 +73,7 @@ pub(super) fn call_of<A: Arguments, R: Recordable>(
     function: &Function,
     of: TypeId,
     arguments: A,
-    (body, again): (impl FnOnce(&mut A::Proxies) -> R, Option<again::Function<A::Proxies, R>>),
+    (body, again): (impl FnOnce(&mut A::Proxies) -> R, Option<again::Body<A::Proxies, R>>),
     site: Site,
 ) -> Result<Option<R>, Error> {
     if !function.is_on() || launches::is_recording() || region::is_open() || capture::is_comparing() {
@@ -153,7 +153,7 @@ pub(super) struct Call<'f, A: Arguments, R> {
     pub(super) site: Site,
     pub(super) of: TypeId,
     /// The body, if it can run again.
-    pub(super) again: Option<again::Function<A::Proxies, R>>,
+    pub(super) again: Option<again::Body<A::Proxies, R>>,
 }
 
 /// A call that no recording fits.
@@ -169,7 +169,7 @@ impl<'f, A: Arguments, R> Call<'f, A, R> {
         function: &'f Function,
         site: Site,
         of: TypeId,
-        again: Option<again::Function<A::Proxies, R>>,
+        again: Option<again::Body<A::Proxies, R>>,
     ) -> Self {
         Call { function, site, of, again }
     }
@@ -342,8 +342,8 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         arguments: &A,
         values: &mut Vec<Var>,
     ) -> Result<(), Error> {
-        let derivative = self.again.filter(|_| flows.has_results()).map(|body| {
-            let call = again::copied::<A, R>(self.of, arguments, body);
+        let derivative = self.again.as_ref().filter(|_| flows.has_results()).map(|body| {
+            let call = again::copied::<A, R>(self.of, arguments, body.clone());
             Derivative::new(self.function.derivatives(), Box::new(call), layout, flows)
         });
         let inputs: Vec<Var> = layout.inputs.iter().map(|input| input.var.clone()).collect();

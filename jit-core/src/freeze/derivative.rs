@@ -11,7 +11,7 @@ use jit_runtime::ir::Type;
 use jit_runtime::{Error, Site};
 use parking_lot::Mutex;
 
-use super::again::{self, Again};
+use super::again::{Again, Body};
 use super::argument::{Arguments, Visit};
 use super::call;
 use super::flows::{Flows, Status};
@@ -203,9 +203,9 @@ struct Differentiated {
 impl Differentiated {
     /// Calls the derivative.
     #[track_caller]
-    fn call(self, function: &Function, run: again::Function<Differentiated, Leaves>) -> Result<Flow, Error> {
+    fn call(self, function: &Function, run: fn(&mut Differentiated) -> Leaves) -> Result<Flow, Error> {
         let (of, failure, mut own) = (self.call.of(), Arc::clone(&self.failure), self.proxies());
-        let found = call::call_of(function, of, self, (run, Some(run)), Site::here())?;
+        let found = call::call_of(function, of, self, (run, Some(Body::Function(run))), Site::here())?;
         let Leaves(found) = found.unwrap_or_else(|| run(&mut own));
         let failure = failure.lock().take();
         failure.map_or_else(|| Ok(found.into_iter().map(Some).collect()), Err)

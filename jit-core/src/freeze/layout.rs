@@ -19,7 +19,7 @@ use crate::graph::Op;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::{gradients, scopes};
 use crate::size::Size;
-use crate::trace::fast;
+use crate::trace::{fast, record};
 use crate::traverse::{HostValue, Leaf, Visitor};
 
 /// The form in which an array is passed.
@@ -31,6 +31,13 @@ pub(super) enum Form {
     Literal,
     /// A value that the host knows and that never becomes part of code.
     Opaque,
+}
+
+/// Whether gradients flow through a call whose arguments carry them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Gradients {
+    Flow,
+    Stop,
 }
 
 /// An array among the arguments; listed once, however often it is passed.
@@ -47,6 +54,16 @@ pub(super) struct Input {
     pub(super) carries: bool,
     /// The input that is the gradient stored at it.
     pub(super) gradient: Option<u32>,
+}
+
+/// The widths of the arguments of a call.
+pub(super) struct Widths {
+    /// Of each array that can be replaced.
+    arrays: Vec<usize>,
+    /// Of each input behind a shared reference.
+    shared: Vec<usize>,
+    /// The lengths of all axes.
+    lengths: Vec<usize>,
 }
 
 /// The description of a call's arguments. Reused from one call to the next to avoid allocations.
@@ -67,6 +84,8 @@ pub(super) struct Layout {
     next_lengths: Option<(u32, u32)>,
     /// The arguments are those of an executor: each array is an input in memory of its own, however it is passed.
     is_compiled: bool,
+    /// Gradients do not flow through the call, even if arguments carry them.
+    is_detached: bool,
     /// The sizes from which recordings compute others: the number of elements of each input, then all lengths of axes.
     pub(super) sizes: Vec<usize>,
     /// The bits of each input that is a constant, in order.
@@ -127,19 +146,37 @@ impl Layout {
         });
         self.texts = texts.into_inner();
         self.words.append(&mut self.texts);
+        self.list_sizes();
+    }
+
+    fn list_sizes(&mut self) {
+        self.sizes.clear();
         self.sizes.extend(self.inputs.iter().map(|input| input.var.lanes()));
         self.sizes.extend_from_slice(&self.lengths);
     }
 
     /// Visits the arguments of an executor, the last of which are numbers that are passed to each call.
-    pub(super) fn fill_compiled(&mut self, arguments: &impl Arguments, names: &[&'static str], lifted: usize) {
-        self.is_compiled = true;
+    pub(super) fn fill_compiled(
+        &mut self,
+        arguments: &impl Arguments,
+        (names, lifted): (&[&'static str], usize),
+        flow: Gradients,
+    ) {
+        let is_suspended = gradients::is_suspended();
+        (self.is_compiled, self.is_detached) = (true, flow == Gradients::Stop);
         self.fill(arguments, names);
-        self.is_compiled = false;
+        (self.is_compiled, self.is_detached) = (false, false);
+        // The other settings are those of the compilation.
+        self.words[0] = if flow == Gradients::Flow { 1 << u64::from(is_suspended) } else { 0 };
         let first = self.inputs.len().saturating_sub(lifted);
         for input in &mut self.inputs[first..] {
             input.form = Form::Literal;
-            self.literals.extend(input.var.known_bits());
+            let Some(bits) = input.var.known_bits() else { continue };
+            self.literals.push(bits);
+            if flow == Gradients::Flow {
+                // Derivatives take it as a number that changes, too.
+                input.var = record::opaque(input.var.ty(), bits, input.var.lanes());
+            }
         }
     }
 
@@ -158,7 +195,8 @@ impl Layout {
         let lengths = self.next_lengths.take();
         // Equal constants are one node by value numbering, but may differ in the next call.
         let is_constant = var.op() == Op::Literal;
-        let is_separate = is_constant || (self.is_compiled && !is_shared);
+        let is_recorded = carries && !self.is_detached;
+        let is_separate = is_constant || (self.is_compiled && !is_shared && !is_recorded);
         let known = if is_separate { None } else { self.known(var) };
         if !is_shared {
             self.order.push(known.unwrap_or(self.inputs.len()) as u32);
@@ -180,7 +218,6 @@ impl Layout {
         if let (Form::Literal, Some(bits)) = (form, var.known_bits()) {
             self.literals.push(bits);
         }
-        let is_recorded = carries && !self.is_compiled;
         let of_form = (form as u64) << 8 | (var.ty() as u64) << 16 | u64::from(is_shared) << 40;
         self.words.push(tag(Tag::Array) | of_form | u64::from(is_recorded) << 41);
         let var = var.clone();
@@ -213,6 +250,46 @@ impl Layout {
     /// Returns whether gradients flow to an array behind a shared reference, for which a body has no copy.
     pub(super) fn carries_to_shared(&self) -> bool {
         self.inputs.iter().any(|input| input.carries && input.is_shared)
+    }
+
+    /// Returns whether gradients now flow to an argument.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.inputs.iter().any(|input| scopes::is_enabled(&input.var))
+    }
+
+    /// Returns the widths of the arguments.
+    pub(super) fn widths(&self) -> Widths {
+        let width = |position: &u32| self.inputs[*position as usize].var.lanes();
+        let shared = self.inputs.iter().filter(|input| input.is_shared).map(|input| input.var.lanes());
+        Widths {
+            arrays: self.order.iter().map(width).collect(),
+            shared: shared.collect(),
+            lengths: self.lengths.clone(),
+        }
+    }
+
+    /// Takes the widths of other arguments of the same shape. The arrays have no contents then.
+    pub(super) fn take_widths(&mut self, widths: &Widths) {
+        let mut given: Vec<Option<usize>> = vec![None; self.inputs.len()];
+        for (&position, &width) in self.order.iter().zip(&widths.arrays) {
+            given[position as usize].get_or_insert(width);
+        }
+        let is_shared = |(_, input): &(usize, &Input)| input.is_shared;
+        for ((position, _), &width) in self.inputs.iter().enumerate().filter(is_shared).zip(&widths.shared) {
+            given[position] = Some(width);
+        }
+        for position in 0..self.inputs.len() {
+            let (input, width) = (&self.inputs[position], given[position]);
+            if let (Some(gradient), Some(width)) = (input.gradient, width) {
+                let is_as_wide = self.inputs[gradient as usize].var.lanes() == input.var.lanes();
+                given[gradient as usize] = is_as_wide.then_some(width);
+            }
+        }
+        for (input, width) in self.inputs.iter_mut().zip(given).filter(|(input, _)| !input.is_shared) {
+            input.var = record::literal(input.var.ty(), 0, width.unwrap_or_else(|| input.var.lanes()));
+        }
+        self.lengths.clone_from(&widths.lengths);
+        self.list_sizes();
     }
 
     /// For each input, returns the first one whose width a recording may take to be the same: it is the same now, and
@@ -368,8 +445,13 @@ pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Ve
 
 /// Returns human-readable names of the sizes of a call: widths of inputs, then lengths of axes, as in
 /// [`Layout::sizes`].
-pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str], is_compiled: bool) -> Vec<String> {
-    let mut layout = Layout { is_compiled, ..Layout::default() };
+pub(super) fn names_of_sizes(
+    arguments: &impl Arguments,
+    names: &[&'static str],
+    is_compiled: bool,
+    gradients: Gradients,
+) -> Vec<String> {
+    let mut layout = Layout { is_compiled, is_detached: gradients == Gradients::Stop, ..Layout::default() };
     let (mut widths, mut lengths) = (Vec::new(), Vec::new());
     arguments.show(names, &mut |is_exclusive, show| {
         let mut visit = |path: &str, leaf: Leaf<'_>| match leaf {

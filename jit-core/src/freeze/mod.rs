@@ -20,7 +20,7 @@
 //! | the causes of recordings | `explain` |
 //! | host calls | `host` |
 //! | comparing replays with the body | `verify` |
-//! | one recording for all calls, which executors are | `program` |
+//! | one recording for all calls, which executors are | `program`; calls that do not fit: `mismatch` |
 //! | how gradients flow through a call | `flows`; its derivative, a frozen function: `derivative`, `again` |
 
 mod again;
@@ -34,6 +34,7 @@ mod flows;
 mod function;
 mod host;
 mod layout;
+mod mismatch;
 mod number;
 mod program;
 mod record;
@@ -46,6 +47,7 @@ pub use crate::array::Array;
 #[doc(hidden)]
 pub use crate::capture::host_call::refuse_replay;
 pub use crate::trace::history::CodeChange;
+pub(crate) use again::Closure;
 pub use argument::{Argument, Arguments, FrozenInput, Recordable, ThreadSafe, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};

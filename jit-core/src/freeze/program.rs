@@ -2,24 +2,31 @@
 //!
 //! It is recorded like a frozen function, except that nothing is launched: arrays have an element type and a width, and
 //! no contents. Each call is a replay of the recording. If it does not fit a call, that is an error, which names the
-//! argument: there is no body that could be recorded again.
+//! argument (`mismatch`).
+//!
+//! There is one recording for each combination of arguments that carry gradients. The first one is that of the
+//! examples that are compiled; others are made when they are needed, by running the function again, for arrays of the
+//! widths of the examples. So what calls must satisfy does not depend on other calls. The derivative is that of a
+//! frozen function.
 
-use std::fmt::Write as _;
+use std::any::{Any, TypeId};
+use std::sync::Arc;
 
 use jit_runtime::device::{Device, current_device};
-use jit_runtime::recording::{GuardFailure, Recording, Replayed};
-use jit_runtime::{Error, ErrorKind, Site, cache, cancel};
+use jit_runtime::recording::{Recording, Replayed};
+use jit_runtime::{Error, Site, cache, cancel};
+use parking_lot::Mutex;
 
+use super::again::{Body, Closure};
 use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, with_scratch};
-use super::function::{CallPlan, Entry, Function, Options, Plan, condition};
-use super::layout::{self, Layout};
+use super::function::{CallPlan, Entry, Function, Options, Plan};
+use super::layout::{self, Gradients, Layout, Widths};
+use super::mismatch::{Summary, cannot_be_compiled, describe, refuse_inside};
 use super::{host, shared};
-use crate::capture::launches::{self, Purpose};
-use crate::capture::{self, host_call};
-use crate::graph::{Var, scopes};
-use crate::trace::{function_label, region, report};
-use crate::traverse::{Leaf, Visitor};
+use crate::capture::launches::Purpose;
+use crate::trace::fast::{self, FastMath};
+use crate::trace::{function_label, report};
 
 /// What is compiled: the parts that do not depend on the arguments.
 #[derive(Clone, Copy, Debug)]
@@ -34,25 +41,31 @@ pub struct Compiled {
 
 /// A function that is compiled for all calls.
 pub(crate) struct Program {
-    function: Function,
+    pub(super) function: Function,
     lifted: usize,
     device: Device,
     policy: cache::CachePolicy,
     /// Shape and host values of the arguments.
     words: Box<[u64]>,
-    summary: Vec<Summary>,
+    pub(super) summary: Vec<Summary>,
+    /// The widths of the examples.
+    widths: Widths,
     /// The names of the sizes from which the recording computes others.
     sizes: Vec<String>,
-    plan: Plan,
-    entry: Entry,
+    own: Arc<Fixed>,
+    /// The body, if it can run again: a [`Body`] of the copies of its arguments.
+    again: Option<Box<dyn Any + Send + Sync>>,
+    /// The recordings of calls in which other arguments carry gradients.
+    others: Mutex<Vec<Arc<Fixed>>>,
 }
 
-/// A human-readable description of an argument's part.
-struct Summary {
-    path: String,
-    what: String,
-    /// The position of a plain number that matters only if the body decided by it.
-    number: Option<usize>,
+/// A recording for all calls in which the same arguments carry gradients.
+pub(super) struct Fixed {
+    /// Shape and host values of the arguments, and how gradients flow.
+    words: Box<[u64]>,
+    pub(super) gradients: Gradients,
+    pub(super) plan: Plan,
+    entry: Entry,
 }
 
 impl Program {
@@ -60,39 +73,42 @@ impl Program {
     pub(crate) fn compile<A: Arguments, R: Recordable>(
         what: Compiled,
         arguments: &A,
-        body: impl FnOnce(&mut A::Proxies) -> R,
+        (body, again): (impl FnOnce(&mut A::Proxies) -> R, Option<Closure<A::Proxies, R>>),
         policy: cache::CachePolicy,
         site: Site,
     ) -> Result<Program, Error> {
         let Compiled { name, parameters, lifted } = what;
         refuse_inside(name, "compiled", site)?;
         let _operation = cancel::begin();
-        let _waiting = report::set_aside();
-        let _policy = policy.enter();
-        let _label = function_label::named(name);
         let function = Function::at(site, name, parameters, Options::DEFAULT);
-        with_scratch(|scratch| {
-            scratch.layout.fill_compiled(arguments, parameters, lifted);
-            let call = Call::<'_, A, R>::new(&function, site, typeid::of::<A::Proxies>(), None);
-            let lifted_literals = vec![true; scratch.layout.literals.len()];
-            let traced = call.trace(scratch, arguments, body, &lifted_literals, Purpose::Compile)?;
-            let plan = traced.plan.map_err(|reason| cannot_be_compiled(name, &reason, site))?;
-            plan.recording.load(&scratch.layout.sizes)?;
-            let (widths, templates) = (traced.widths, Box::new(traced.templates));
-            let entry =
-                Entry::new(&scratch.layout, (lifted_literals, widths), &traced.decided, CallPlan::Elsewhere, templates);
-            Ok((plan, entry, scratch.layout.words.clone().into()))
-        })
-        .map(|(plan, entry, words)| {
-            let summary = describe(arguments, parameters);
-            let sizes = layout::names_of_sizes(arguments, parameters, true);
-            Program { function, lifted, device: current_device(), policy, words, summary, sizes, plan, entry }
+        let again = again.map(body_as_compiled);
+        let (words, widths, own) = with_scratch(|scratch| {
+            scratch.layout.fill_compiled(arguments, (parameters, lifted), Gradients::Stop);
+            let (words, widths) = (scratch.layout.words.clone().into(), scratch.layout.widths());
+            let again = again.as_ref().filter(|_| scratch.layout.is_enabled() && !scratch.layout.carries_to_shared());
+            let gradients = if again.is_some() { Gradients::Flow } else { Gradients::Stop };
+            scratch.layout.fill_compiled(arguments, (parameters, lifted), gradients);
+            let call = Call::<'_, A, R>::new(&function, site, TypeId::of::<A::Proxies>(), again.cloned());
+            Ok::<_, Error>((words, widths, call.fix(scratch, arguments, body, policy, gradients)?))
+        })?;
+        Ok(Program {
+            function,
+            lifted,
+            device: current_device(),
+            policy,
+            words,
+            summary: describe(arguments, parameters),
+            widths,
+            sizes: layout::names_of_sizes(arguments, parameters, true, own.gradients),
+            own: Arc::new(own),
+            again: again.map(|body| Box::new(body) as Box<dyn Any + Send + Sync>),
+            others: Mutex::default(),
         })
     }
 
     /// The launches of a call.
     pub(crate) fn recording(&self) -> &Recording {
-        &self.plan.recording
+        &self.own.plan.recording
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -111,6 +127,11 @@ impl Program {
         self.device
     }
 
+    /// Returns whether the function can run again, for derivatives.
+    pub(super) fn runs_again(&self) -> bool {
+        self.again.is_some()
+    }
+
     /// Returns the name of a size from which the recording computes others.
     pub(crate) fn name_of_size(&self, number: u16) -> String {
         self.sizes.get(usize::from(number)).cloned().unwrap_or_else(|| format!("size {number}"))
@@ -118,7 +139,7 @@ impl Program {
 
     /// Returns a result in place of that of a call that failed: its arrays have no elements.
     pub(crate) fn empty_result<A: Arguments, R: Recordable>(&self) -> Option<R> {
-        let templates = self.entry.templates.downcast_ref::<Templates<A::Proxies, R>>()?;
+        let templates = self.own.entry.templates.downcast_ref::<Templates<A::Proxies, R>>()?;
         Some(templates.result.clone())
     }
 
@@ -126,174 +147,121 @@ impl Program {
     pub(crate) fn call<A: Arguments, R: Recordable>(&self, arguments: A, site: Site) -> Result<R, Error> {
         refuse_inside(self.function.name, "called", site)?;
         let _operation = cancel::begin();
-        with_scratch(|scratch| self.replay(&self.plan, scratch, arguments, site))
+        with_scratch(|scratch| {
+            self.fill(scratch, &arguments, Gradients::Stop);
+            self.check(&arguments, &scratch.layout, site)?;
+            let body = self.again.as_ref().and_then(|body| body.downcast_ref::<Body<A::Proxies, R>>());
+            let body = body.filter(|_| scratch.layout.carries() && !scratch.layout.carries_to_shared());
+            if body.is_some() {
+                self.fill(scratch, &arguments, Gradients::Flow);
+            } else if scratch.layout.is_enabled() {
+                return Err(self.no_derivative(&scratch.layout, site));
+            }
+            let fixed = match *self.own.words == *scratch.layout.words {
+                true => Arc::clone(&self.own),
+                false => self.other::<A, R>(scratch, &arguments)?,
+            };
+            self.replay(&fixed, body.cloned(), scratch, arguments, site)
+        })
+    }
+
+    /// Visits the arguments of a call.
+    fn fill(&self, scratch: &mut Scratch, arguments: &impl Arguments, gradients: Gradients) {
+        scratch.layout.fill_compiled(arguments, (self.function.parameters, self.lifted), gradients);
+    }
+
+    /// Returns the recording for calls in which the same arguments carry gradients as in this one, which was visited.
+    #[cold]
+    fn other<A: Arguments, R: Recordable>(&self, scratch: &mut Scratch, arguments: &A) -> Result<Arc<Fixed>, Error> {
+        let mut others = self.others.lock();
+        if let Some(fixed) = others.iter().find(|fixed| *fixed.words == *scratch.layout.words) {
+            return Ok(Arc::clone(fixed));
+        }
+        let gradients = if scratch.layout.words[0] == 0 { Gradients::Stop } else { Gradients::Flow };
+        let body = self.again.as_ref().and_then(|body| body.downcast_ref::<Body<A::Proxies, R>>());
+        let body = body.expect("only functions that can run again have several recordings");
+        scratch.layout.take_widths(&self.widths);
+        let again = (gradients == Gradients::Flow).then(|| body.clone());
+        let call = Call::<'_, A, R>::new(&self.function, self.site(), TypeId::of::<A::Proxies>(), again);
+        let run = |proxies: &mut A::Proxies| body.run(proxies);
+        let fixed = Arc::new(call.fix(scratch, arguments, run, self.policy, gradients)?);
+        others.push(Arc::clone(&fixed));
+        self.fill(scratch, arguments, gradients);
+        Ok(fixed)
     }
 
     fn replay<A: Arguments, R: Recordable>(
         &self,
-        plan: &Plan,
+        fixed: &Fixed,
+        body: Option<Body<A::Proxies, R>>,
         scratch: &mut Scratch,
         arguments: A,
         site: Site,
     ) -> Result<R, Error> {
-        scratch.layout.fill_compiled(&arguments, self.function.parameters, self.lifted);
-        self.check(&arguments, &scratch.layout, site)?;
-        if !plan.shared.is_empty() && !shared::are_in(&arguments, self.function.parameters, &plan.shared) {
-            return Err(self.other_shared(plan, site));
-        }
         host::check_arguments(&scratch.layout, site);
-        let call = Call::<'_, A, R>::new(&self.function, site, typeid::of::<A::Proxies>(), None);
+        let call = Call::<'_, A, R>::new(&self.function, site, TypeId::of::<A::Proxies>(), body);
         call.evaluate(&mut scratch.layout)?;
-        plan.give(&mut scratch.layout, &self.entry.lifted);
+        fixed.plan.give(&mut scratch.layout, &fixed.entry.lifted);
         let policy = (self.policy != cache::CachePolicy::ReadWrite).then(|| self.policy.enter());
-        if let Replayed::Rejected(failure) = plan.launch(scratch)? {
-            return Err(self.does_not_fit(&arguments, &scratch.layout, failure, site));
+        if let Replayed::Rejected(failure) = fixed.plan.launch(scratch)? {
+            return Err(self.does_not_fit(fixed, &arguments, &scratch.layout, failure, site));
         }
         drop(policy);
         self.function.count_replay();
-        call.give_back(&self.entry, plan, scratch, arguments, None::<fn(&mut A::Proxies) -> R>)
+        call.give_back(&fixed.entry, &fixed.plan, scratch, arguments, None::<fn(&mut A::Proxies) -> R>)
     }
 
-    /// Checks what the recording relies on besides sizes.
+    /// Checks what recordings rely on besides sizes.
     fn check(&self, arguments: &impl Arguments, layout: &Layout, site: Site) -> Result<(), Error> {
+        let Fixed { plan, entry, .. } = &*self.own;
         if self.device != current_device() {
             return Err(self.other_device(site));
         }
-        // The first word has the settings of the thread: those of the compilation hold.
-        if self.words[1..] != layout.words[1..] {
+        if *self.words != *layout.words {
             return Err(self.other_arguments(arguments, None, site));
         }
-        if let Some(input) = layout.inputs.iter().find(|input| scopes::is_enabled(&input.var)) {
-            return Err(self.no_derivative(&input.var, site));
+        let mut numbers = entry.numbers.iter().zip(&layout.numbers);
+        if let Some(number) = numbers.position(|(own, given)| own.is_some_and(|own| own != *given)) {
+            return Err(self.other_arguments(arguments, Some(number), site));
         }
-        let mut numbers = self.entry.numbers.iter().zip(&layout.numbers);
-        let differs = numbers.position(|(own, given)| own.is_some_and(|own| own != *given));
-        differs.map_or(Ok(()), |number| Err(self.other_arguments(arguments, Some(number), site)))
-    }
-
-    /// The error of an executor that is called on another device.
-    #[cold]
-    fn other_device(&self, site: Site) -> Error {
-        let (name, own, now) = (self.function.name, self.device, current_device());
-        let message = format!("the executor of `{name}` was compiled for {own}, and is called on {now}");
-        let hint = format!("call it in `jit::with_device(Device::{own:?}, || …)`, or compile it for {now}");
-        Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
-    }
-
-    /// The error of a call whose arguments have another shape or other host values, or another number by which the body
-    /// decided.
-    #[cold]
-    fn other_arguments(&self, arguments: &impl Arguments, number: Option<usize>, site: Site) -> Error {
-        let now = describe(arguments, self.function.parameters);
-        let is_relevant = |part: &&Summary| part.number.is_none() || part.number == number;
-        let mut before = self.summary.iter().filter(is_relevant);
-        let mut after = now.iter().filter(is_relevant);
-        let (path, was, is) = loop {
-            match (before.next(), after.next()) {
-                (Some(was), Some(is)) if was.path == is.path && was.what == is.what => {}
-                (Some(was), Some(is)) if was.path == is.path => break (&*is.path, &*was.what, &*is.what),
-                (Some(was), _) => break (&*was.path, &*was.what, "not there"),
-                (None, Some(is)) => break (&*is.path, "not there", &*is.what),
-                (None, None) => break ("the arguments", "other arrays", "not the same"),
-            }
-        };
-        let name = self.function.name;
-        let message = format!("the executor of `{name}` was compiled for another `{path}`: it was {was}, and is {is}");
-        let hint = match number {
-            Some(_) => {
-                "the function decided by this number while it was compiled: compile it for each value, with \
-                        the parameter as `#[constexpr]`; or use the number only in arithmetic with arrays"
-            }
-            None => "compile another executor for these arguments",
-        };
-        Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
-    }
-
-    /// The error of a call through which gradients would flow.
-    #[cold]
-    fn no_derivative(&self, var: &Var, site: Site) -> Error {
-        let (name, made) = (self.function.name, var.site());
-        let (file, line) = (made.file(), made.line());
-        let message = format!(
-            "an argument of the executor of `{name}` carries gradients, and an executor has no derivative; it was made \
-             at {file}:{line}"
-        );
-        let hint = format!("call `{name}` itself, or freeze it, or pass the argument as `x.detach()`");
-        Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
-    }
-
-    #[cold]
-    fn other_shared(&self, plan: &Plan, site: Site) -> Error {
-        let place = plan.shared.first().map(|leaf| leaf.place(self.function.parameters)).unwrap_or_default();
-        let message = format!(
-            "the executor of `{}` was compiled for another array behind `&`, `Rc` or `Arc` at `{place}`",
-            self.function.name
-        );
-        Error::new(ErrorKind::InvalidArgument, message)
-            .at(site)
-            .with_hint("lengths or numbers change in this argument, so its shared arrays must be the same")
-    }
-
-    /// The error of a call whose sizes do not satisfy the conditions of the recording.
-    #[cold]
-    fn does_not_fit(&self, arguments: &impl Arguments, layout: &Layout, failure: GuardFailure, site: Site) -> Error {
-        let name = self.function.name;
-        let GuardFailure::Guard(guard) = failure else {
-            let message = format!("the executor of `{name}` computes a size that has no value for these arguments");
-            return Error::new(ErrorKind::InvalidArgument, message).at(site);
-        };
-        let names = layout::names_of_sizes(arguments, self.function.parameters, true);
-        let condition = condition(&self.plan.recording, &guard, &names);
-        let mut values = String::new();
-        for (name, size) in names.iter().zip(&layout.sizes).filter(|(name, _)| condition.contains(name.as_str())) {
-            let _ = write!(values, "{}{name} is {size}", if values.is_empty() { ", but " } else { ", " });
+        match plan.shared.is_empty() || shared::are_in(arguments, self.function.parameters, &plan.shared) {
+            true => Ok(()),
+            false => Err(self.other_shared(plan, site)),
         }
-        let message = format!(
-            "the executor of `{name}` was compiled for `{condition}`, because of {}:{}{values}",
-            guard.site.file(),
-            guard.site.line()
-        );
-        let hint = "compile another executor, with arrays or placeholders of such widths: widths that are equal when a \
-            function is compiled are equal in each call, and widths 0 and 1 have meanings of their own";
-        Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
     }
 }
 
-/// Rejects compiling and calling while something else is recorded on this thread.
-fn refuse_inside(name: &str, done: &str, site: Site) -> Result<(), Error> {
-    let place = if region::is_open() {
-        "a traced loop or branch"
-    } else if launches::is_recording() || capture::is_comparing() || host_call::is_inside() {
-        "a function that is recorded"
-    } else {
-        return Ok(());
-    };
-    let message = format!("the executor of `{name}` cannot be {done} in {place}");
-    let hint = format!("call the function `{name}` itself there, which becomes part of the recording");
-    Err(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(hint))
+impl<A: Arguments, R: Recordable> Call<'_, A, R> {
+    /// Records and compiles the function for the arguments that were visited. Launches nothing.
+    fn fix(
+        &self,
+        scratch: &mut Scratch,
+        arguments: &A,
+        body: impl FnOnce(&mut A::Proxies) -> R,
+        policy: cache::CachePolicy,
+        gradients: Gradients,
+    ) -> Result<Fixed, Error> {
+        let name = self.function.name;
+        let _waiting = report::set_aside();
+        let _policy = policy.enter();
+        let _label = function_label::named(name);
+        let lifted = vec![true; scratch.layout.literals.len()];
+        let traced = self.trace(scratch, arguments, body, &lifted, Purpose::Compile)?;
+        let plan = traced.plan.map_err(|reason| cannot_be_compiled(name, &reason, self.function.site))?;
+        plan.recording.load(&scratch.layout.sizes)?;
+        let (widths, templates) = (traced.widths, Box::new(traced.templates));
+        let entry = Entry::new(&scratch.layout, (lifted, widths), &traced.decided, CallPlan::Elsewhere, templates);
+        Ok(Fixed { words: scratch.layout.words.clone().into(), gradients, plan, entry })
+    }
 }
 
-#[cold]
-fn cannot_be_compiled(name: &str, reason: &str, site: Site) -> Error {
-    Error::new(ErrorKind::NotRecordable, format!("`{name}` cannot be compiled for later calls: {reason}")).at(site)
-}
-
-/// Describes the arguments: each host value and each array with its path, without widths.
-fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<Summary> {
-    let (mut summary, mut numbers) = (Vec::new(), 0..);
-    arguments.show(names, &mut |_, show| {
-        let mut visit = |path: &str, leaf: Leaf<'_>| {
-            let (what, number) = match leaf {
-                Leaf::Array(var) | Leaf::Shared(var) => (format!("an array of {}", var.ty()), None),
-                Leaf::Host(crate::HostValue::Lengths(lengths)) => (format!("a shape of {} axes", lengths.len()), None),
-                Leaf::Host(value @ crate::HostValue::Parameter(..)) => (layout::host_in_words(&value), numbers.next()),
-                Leaf::Host(value) => (layout::host_in_words(&value), None),
-            };
-            summary.push(Summary { path: path.to_owned(), what, number });
-        };
-        show(&mut Visitor::with_paths(&mut visit).and_instances());
-    });
-    summary
+/// Returns a body that runs again under the settings of this thread.
+fn body_as_compiled<P: 'static, R: 'static>(closure: Closure<P, R>) -> Body<P, R> {
+    let is_fast = fast::is_on();
+    Body::Closure(Arc::new(move |proxies: &mut P| {
+        let _fast = FastMath::set(is_fast);
+        closure(proxies)
+    }))
 }
 
 impl std::fmt::Debug for Program {

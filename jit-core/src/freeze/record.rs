@@ -10,7 +10,7 @@ use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, put};
 use super::flows::{self, Flows};
 use super::function::{CallPlan, Entry, Plan, Value};
-use super::layout::{self, Form, Input, Layout};
+use super::layout::{self, Form, Gradients, Input, Layout};
 use super::shared::{self, SharedLeaf};
 use super::{explain, host};
 use crate::capture::launches::{self, Purpose};
@@ -133,7 +133,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<(), Error> {
         let function = self.function;
         let summary = layout::describe(arguments, function.parameters);
-        let names = || layout::names_of_sizes(arguments, function.parameters, false);
+        let names = || layout::names_of_sizes(arguments, function.parameters, false, Gradients::Flow);
         let why = explain::why((function, self.of), (&summary, &names), layout, guard_failure, self.site);
         function.begin_recording(summary, why).map_err(|text| explain::over_budget(text, self.site))
     }

@@ -212,6 +212,17 @@ pub(crate) enum Write {
     },
 }
 
+impl Write {
+    /// Returns the values that the write reads.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Var> {
+        let inputs = match self {
+            Write::Scatter { index, value, mask, .. } => [Some(index), Some(value), mask.as_ref()],
+            Write::Loop { control, .. } => [Some(control), None, None],
+        };
+        inputs.into_iter().flatten()
+    }
+}
+
 /// The maximum number of iterations of a lane. The condition of the loop allows one more, so that lanes that exceed the
 /// bound are identified by their number of iterations afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -34,6 +34,8 @@ pub struct LoopRecorder {
     condition: Option<Var>,
     /// The maximum number of iterations of a lane; the last of the states counts them.
     bound: Option<Bound>,
+    /// The bound of another loop that the condition keeps to.
+    kept_bound: Option<Bound>,
     site: Site,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
@@ -60,9 +62,16 @@ impl LoopRecorder {
         let params: Vec<Var> =
             inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
         region::note_params(mark, &params, &inits);
-        let recorder =
-            LoopRecorder { mark, inits, params: params.clone(), condition: None, bound, site, not_send: PhantomData };
+        let all = params.clone();
+        let (condition, kept_bound, not_send) = (None, None, PhantomData);
+        let recorder = LoopRecorder { mark, inits, params: all, condition, bound, kept_bound, site, not_send };
         (recorder, params.into_iter().take(visible).collect())
+    }
+
+    /// States that the condition keeps to the bound of another loop, whose iterations one of the states counts. The
+    /// launch fails if a lane exceeds it.
+    pub(crate) fn keeps_to(&mut self, bound: Bound) {
+        self.kept_bound = Some(bound);
     }
 
     /// Sets the condition, a mask that was computed from the parameters. The nodes recorded from here on are the body.
@@ -159,7 +168,7 @@ impl LoopRecorder {
             region::note_effect();
         }
         activity::mark(self.mark.id, &mut states);
-        let (bound, is_in_condition) = (self.bound, region::is_at_condition());
+        let (bound, is_in_condition) = (self.bound.or(self.kept_bound), region::is_at_condition());
         let payload = LoopPayload::new(self.mark.id, condition, states, lanes.is_uniform);
         let payload = LoopPayload { bound, is_in_condition, ..payload };
         let node = control_node(Op::Loop, lanes.width, Payload::Loop(payload), region::innermost_loop(), self.site);

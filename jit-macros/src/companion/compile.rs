@@ -4,9 +4,12 @@
 //! #[jit] fn f(x: &Float, k: f32, #[constexpr] n: usize) -> Float { … }
 //!    →   fn compile(x: &Float, k: f32, n: usize) -> Result<Executor<fn(&Float, f32) -> Float>, Error> {
 //!            let call: fn(&Float, f32) -> Float = |x, k| run((Shared(x), ByValue(&k)));
-//!            compile(…, (Shared(x), ByValue(&k)), move |proxies| f(lend(&proxies.0), copied(&proxies.1), n), call)
+//!            let body = |proxies, (n,)| f(lend(&proxies.0), copied(&proxies.1), n);
+//!            compile(…, (Shared(x), ByValue(&k)), (body, again), (n,), call)
 //!        }
 //! ```
+//!
+//! What the body takes of `#[constexpr]` parameters is passed to it, so that derivatives can run it again (`again`).
 //!
 //! If numbers among the parameters are combined with arrays, the body is there a second time, with these numbers as
 //! arrays (`freeze/number.rs`), so that they may change from call to call.
@@ -240,21 +243,32 @@ impl Compiled<'_> {
             let (name, label) = (&parameter.name, &parameter.label);
             quote_spanned!(self.span()=> (#label, (&#private::executor::Debugged(&#name)).text()))
         });
+        let kept = self.parameters.iter().filter(|parameter| parameter.is_constexpr);
+        let kept_names = kept.clone().map(|parameter| &parameter.name);
+        let kept = kept.map(|parameter| parameter.kept(&self.generics, private));
         let (name, count, body) = (function.sig.ident.to_string(), lifted.len(), self.call_of_body());
         let used = self.body.as_ref().map(|_| self.use_of_function());
         quote_spanned! {self.span()=>
-            #definition
             #used
             #[allow(unused_imports)]
-            use #private::executor::{Named as _, Unnamed as _};
+            use #private::executor::{CanCopy as _, CannotCopy as _, Kept as _, Named as _, Unnamed as _, Used as _};
             let __jit_call: #call = |#(#names),*| #private::executor::run(#given);
             let __jit_constexprs = ::std::vec![#(#constexprs),*];
+            let __jit_kept = (#(#kept,)*);
+            let __jit_arguments = #given;
+            let __jit_run =
+                #private::executor::body(&__jit_arguments, &__jit_kept, |__jit_proxies, (#(#kept_names,)*)| {
+                    #definition
+                    #body
+                });
+            let __jit_again = (&#private::executor::Values(&__jit_kept)).again(&__jit_arguments, __jit_run);
             #private::executor::compile(
                 __jit_policy,
                 #private::freeze::Compiled { name: #name, parameters: &[#(#labels,)* #(#texts),*], lifted: #count },
                 __jit_constexprs,
-                #given,
-                move |__jit_proxies| #body,
+                __jit_arguments,
+                (__jit_run, __jit_again),
+                __jit_kept,
                 __jit_call,
             )
         }
@@ -276,7 +290,7 @@ impl Compiled<'_> {
         let Compiled { private, parameters, .. } = self;
         let (mut positions, proxies) = (0.., Ident::new("__jit_proxies", self.span()));
         let each = parameters.iter().map(|parameter| match parameter.is_constexpr {
-            true => parameter.name.to_token_stream(),
+            true => parameter.lent_kept(&self.generics),
             false => parameter.lent(positions.next().unwrap_or_default(), &proxies, private),
         });
         let each: Vec<TokenStream> = each.collect();

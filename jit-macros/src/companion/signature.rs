@@ -2,10 +2,14 @@
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{FnArg, GenericParam, Generics, Receiver, ReceiverKind, ReturnType, Signature, Type, TypeReference};
+use syn::{
+    FnArg, GenericParam, Generics, Receiver, ReceiverKind, ReturnType, Signature, Token, Type, TypeParamBound,
+    TypeReference,
+};
 
 use crate::freeze::parameter::{self, Kind, RECEIVER};
 
@@ -121,6 +125,42 @@ impl Parameter {
     }
 }
 
+impl Parameter {
+    /// Returns what is kept of a `#[constexpr]` value, for another run of the function.
+    pub(super) fn kept(&self, generics: &Generics, private: &TokenStream) -> TokenStream {
+        let name = &self.name;
+        match self.kind {
+            _ if !self.can_be_kept(generics) => quote!(#private::executor::Once::new(#name)),
+            Kind::Shared => quote!((&#private::executor::Behind(#name)).kept()),
+            _ => quote!(#name),
+        }
+    }
+
+    /// Returns a `#[constexpr]` argument of the body.
+    pub(super) fn lent_kept(&self, generics: &Generics) -> TokenStream {
+        let name = &self.name;
+        match self.kind {
+            _ if !self.can_be_kept(generics) => quote!(#name.take()),
+            Kind::Shared => quote!(#name.lend()),
+            _ => quote!(#name),
+        }
+    }
+
+    /// Returns whether a value may outlive the call, apart from a reference to all of it.
+    fn can_be_kept(&self, generics: &Generics) -> bool {
+        let is_static = |bounds: &Punctuated<TypeParamBound, Token![+]>| {
+            bounds.iter().any(|bound| matches!(bound, TypeParamBound::Lifetime(name) if name.ident == "static"))
+        };
+        let is_free = |parameter: &GenericParam| match parameter {
+            GenericParam::Type(one) if !is_static(&one.bounds) => {
+                contains(&self.ty, &|ty| matches!(ty, Type::Path(path) if path.path.segments[0].ident == one.ident))
+            }
+            _ => false,
+        };
+        self.kind != Kind::Exclusive && !borrows(&self.ty) && !generics.params.iter().any(is_free)
+    }
+}
+
 /// Returns the condition under which the result can be recorded.
 pub(super) fn bound_of_result(signature: &Signature, private: &TokenStream) -> TokenStream {
     let (ty, span) = match &signature.output {
@@ -146,22 +186,22 @@ pub(super) fn obstacle(signature: &Signature, parameters: &[Parameter]) -> Optio
         return Some("TakesTooMany");
     }
     if let ReturnType::Type(_, ty) = &signature.output {
-        if contains(ty, |ty| matches!(ty, Type::ImplTrait(_))) {
+        if contains(ty, &|ty| matches!(ty, Type::ImplTrait(_))) {
             return Some("ReturnsUnnamed");
         }
         if borrows(ty) {
             return Some("ReturnsReference");
         }
     }
-    if arguments.clone().any(|parameter| contains(&parameter.ty, |ty| matches!(ty, Type::TraitObject(_)))) {
+    if arguments.clone().any(|parameter| contains(&parameter.ty, &|ty| matches!(ty, Type::TraitObject(_)))) {
         return Some("TakesTraitObject");
     }
     arguments.into_iter().any(|parameter| borrows(&parameter.ty)).then_some("TakesReferenceInside")
 }
 
-fn contains(ty: &Type, is_it: fn(&Type) -> bool) -> bool {
-    struct Search(fn(&Type) -> bool, bool);
-    impl<'ast> Visit<'ast> for Search {
+fn contains(ty: &Type, is_it: &dyn Fn(&Type) -> bool) -> bool {
+    struct Search<'a>(&'a dyn Fn(&Type) -> bool, bool);
+    impl<'ast> Visit<'ast> for Search<'_> {
         fn visit_type(&mut self, ty: &'ast Type) {
             self.1 |= self.0(ty);
             visit::visit_type(self, ty);

@@ -13,7 +13,7 @@ use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 use super::block::{Shelf, is_below, minus, number, plus, times};
 use super::history::{Wanted, closure, place};
 use super::parts::Loop;
-use super::record_loop;
+use super::{record_loop, record_run};
 use crate::graph::Var;
 use crate::trace::record;
 
@@ -141,8 +141,8 @@ impl Blocks {
     pub(super) fn record(of: &Loop<'_>, wanted: Wanted) -> Result<Blocks, Error> {
         let undone = wanted.undone.iter().map(|(position, _)| *position);
         let used: Vec<usize> = wanted.stored.iter().copied().chain(undone).collect();
-        let run = closure(of, used.iter().copied(), true);
-        let again = closure(of, used.iter().copied(), false);
+        let run = closure(of, used.iter().copied(), &[&of.payload.condition]);
+        let again = closure(of, used.iter().copied(), &[]);
         let inits: Vec<Var> = run.iter().map(|&position| of.init(position)).collect();
         let shelf = |slots: u32| move |&position: &usize| Shelf::new(&of.init(position), of.len(position), slots);
         let block: Vec<Shelf> = wanted.stored.iter().map(shelf(BLOCK)).collect();
@@ -154,9 +154,9 @@ impl Blocks {
         let states: Vec<Var> = states.chain(checkpoints.memories.iter().cloned()).collect();
         let first =
             First { stretch: Stretch { of, wanted: &wanted, run: &run, shelves: block.clone() }, again: &again };
-        let after = record_loop(
+        let after = record_run(
             &states,
-            of.site,
+            (of.site, of.bound_of_run(&run, 2)),
             |states| of.condition(&run, &states[2..ends[0]]),
             |states| first.run_block(&states, ends, &checkpoints),
         )?;

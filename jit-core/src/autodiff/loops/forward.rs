@@ -9,7 +9,7 @@ use super::super::vertex::{Key, Vertex, carries, key_of, order_from};
 use super::analysis::outside;
 use super::history::closure;
 use super::parts::{Loop, Params};
-use super::record_loop;
+use super::record_run;
 use super::writes::{self, Written};
 use crate::graph::Var;
 use crate::graph::payload::Write;
@@ -40,7 +40,10 @@ pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Re
     }
     let moved = of.positions(|position| all[position]);
     let values = moved.iter().copied().filter(|&position| !of.states()[position].is_memory);
-    let run = closure(&of, values, true);
+    let arrays = moved.iter().copied().filter(|&position| of.states()[position].is_memory);
+    let writes: Vec<Write> = arrays.flat_map(|position| writes::of(of.payload, position)).collect();
+    let read: Vec<&Var> = writes.iter().flat_map(Write::inputs).chain([&of.payload.condition]).collect();
+    let run = closure(&of, values, &read);
     let written = moved.iter().map(|&position| written(&of, position, tangents)).collect::<Result<_, _>>()?;
     let tangent = |(place, &position): (usize, &usize)| {
         let written: &Vec<Option<Written>> = &written;
@@ -53,9 +56,9 @@ pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Re
     states.extend(moved.iter().enumerate().map(tangent));
     let moved = Moved { of: &of, run, moved, outside, written };
     let end = moved.run.len();
-    let after = record_loop(
+    let after = record_run(
         &states,
-        of.site,
+        (of.site, of.bound_of_run(&moved.run, 0)),
         |states| of.condition(&moved.run, &states[..end]),
         |states| moved.step(states, tangents),
     )?;

@@ -10,7 +10,7 @@ use super::affine::{Affine, inverse};
 use super::block::{Shelf, is_below, minus, number, plus};
 use super::blocks::Blocks;
 use super::parts::Loop;
-use super::record_loop;
+use super::{record_loop, record_run};
 use crate::graph::Var;
 use crate::graph::node::Node;
 use crate::graph::op::Op;
@@ -65,16 +65,16 @@ impl History {
     #[track_caller]
     fn store(of: &Loop<'_>, wanted: Wanted, bound: u32) -> Result<History, Error> {
         let undone = wanted.undone.iter().map(|(position, _)| *position);
-        let run = closure(of, wanted.stored.iter().copied().chain(undone), true);
+        let run = closure(of, wanted.stored.iter().copied().chain(undone), &[&of.payload.condition]);
         let inits: Vec<Var> = run.iter().map(|&position| of.init(position)).collect();
         let shelf = |&position: &usize| Shelf::new(&of.init(position), of.len(position), bound);
         let shelves: Vec<Shelf> = wanted.stored.iter().map(shelf).collect();
         let empty = shelves.iter().map(Shelf::empty);
         let states: Vec<Var> = [number(0)].into_iter().chain(inits).chain(empty).collect();
         let end = 1 + run.len();
-        let after = record_loop(
+        let after = record_run(
             &states,
-            of.site,
+            (of.site, of.bound_of_run(&run, 1)),
             |states| of.condition(&run, &states[1..end]),
             |mut states| {
                 let stored = states.split_off(end);
@@ -221,13 +221,11 @@ fn counted_bound(of: &Loop<'_>) -> Option<u32> {
     (is_upwards && begin < 1 << 31).then(|| end.saturating_sub(begin).div_ceil(stride) as u32)
 }
 
-/// Returns some states and all on which their next values depend, in order; also those of the condition, if wanted.
-pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, with_condition: bool) -> Vec<usize> {
+/// Returns some states, those that some values of the body read, and all on which their next values depend, in order.
+pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, read: &[&Var]) -> Vec<usize> {
     let mut included = vec![false; of.states().len()];
     let mut pending: Vec<usize> = states.into_iter().collect();
-    if with_condition {
-        pending.extend(params_behind(of.payload, &of.payload.condition));
-    }
+    pending.extend(read.iter().flat_map(|value| params_behind(of.payload, value)));
     while let Some(position) = pending.pop() {
         let state = &of.states()[position];
         // The body reads nothing from arrays that it writes to.

@@ -39,7 +39,7 @@ pub(in crate::autodiff) use reverse::backward;
 pub(in crate::autodiff) use writes::Written;
 
 use crate::graph::Var;
-use crate::graph::payload::{LoopPayload, Payload, RegionId};
+use crate::graph::payload::{Bound, LoopPayload, Payload, RegionId};
 use crate::trace::LoopRecorder;
 
 /// What is known about loops, by their origin: copies of a loop are alike.
@@ -84,7 +84,18 @@ fn record_loop(
     condition: impl FnOnce(&[Var]) -> Result<Var, Error>,
     body: impl FnOnce(Vec<Var>) -> Result<Vec<Var>, Error>,
 ) -> Result<Vec<Var>, Error> {
+    record_run(inits, (site, None), condition, body)
+}
+
+/// Records a loop that runs as another one does, whose bound it keeps to.
+fn record_run(
+    inits: &[Var],
+    (site, bound): (Site, Option<Bound>),
+    condition: impl FnOnce(&[Var]) -> Result<Var, Error>,
+    body: impl FnOnce(Vec<Var>) -> Result<Vec<Var>, Error>,
+) -> Result<Vec<Var>, Error> {
     let (mut recorder, states) = LoopRecorder::begin(inits, site);
+    bound.into_iter().for_each(|bound| recorder.keeps_to(bound));
     let condition = condition(&states)?;
     recorder.condition(&condition);
     drop(condition);

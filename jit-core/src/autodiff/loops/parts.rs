@@ -7,7 +7,7 @@ use crate::graph::Var;
 use crate::graph::gradients::Scope;
 use crate::graph::node::{Draft, flag};
 use crate::graph::op::Op;
-use crate::graph::payload::{LoopPayload, RegionId, State, Write};
+use crate::graph::payload::{Bound, LoopPayload, RegionId, State, Write};
 use crate::graph::tape::{self, Tape};
 use crate::size::Size;
 use crate::trace::loops::Lanes;
@@ -135,6 +135,13 @@ impl<'a> Loop<'a> {
             None => Ok(before.clone()),
         };
         positions.iter().zip(before).map(next).collect()
+    }
+
+    /// Returns the bound of the loop, for a run of some states that come after others.
+    pub(super) fn bound_of_run(&self, run: &[usize], before: usize) -> Option<Bound> {
+        let Bound { limit, position } = self.payload.bound?;
+        let place = run.iter().position(|&other| other == position)?;
+        Some(Bound { limit, position: before + place })
     }
 
     /// Returns whether another iteration follows.

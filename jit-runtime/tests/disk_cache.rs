@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use jit_runtime::cache::{CacheLevel, clear_level};
+use jit_runtime::cache::{CacheLevel, CachePolicy, clear_level};
 use jit_runtime::device::current_device;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
 use jit_runtime::launch::{Argument, Launch, launch};
@@ -57,6 +57,7 @@ fn has_mapped_llvm() -> bool {
 #[ignore = "run by the other tests in separate processes"]
 fn child() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let _policy = std::env::var_os("READ_ONLY").map(|_| CachePolicy::ReadOnly.enter());
     let literals: Vec<u32> =
         std::env::var("LITERALS").unwrap_or("5".into()).split(',').map(|n| n.parse().unwrap()).collect();
     for kernel in 0..number("KERNELS").unwrap_or(1) {
@@ -405,6 +406,32 @@ fn hits_are_compared_with_new_code_on_request() {
     assert!(text.contains("disk hits 3, LLVM loads 1"), "{text}");
     let text = report(&folder, &[("KERNELS", "3"), ("JIT_CACHE_VERIFY", "4")]);
     assert!(text.contains("disk hits 3, LLVM loads 0"), "{text}");
+}
+
+// one device: only code of the processor is stored
+#[test]
+fn what_only_reads_the_cache_writes_no_file() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("read-only");
+    assert_cold(&report(&folder, &[("READ_ONLY", "1")]));
+    assert_eq!(entries(&folder).len(), 0);
+    assert_cold(&report(&folder, &[]));
+    assert_warm(&report(&folder, &[("READ_ONLY", "1")]));
+}
+
+// one device: that code of the processor is not found on the other one
+#[test]
+fn interpreted_kernels_are_not_on_disk() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("interpreted");
+    report(&folder, &[]);
+    let text = report(&folder, &[("JIT_DEVICE", "interpreter"), ("LITERALS", "5,6,7")]);
+    assert!(text.contains("disk hits 0, LLVM loads 0"), "{text}");
+    assert_eq!(entries(&folder).len(), 1);
 }
 
 // one device: only code of the processor is stored

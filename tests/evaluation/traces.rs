@@ -191,6 +191,7 @@ fn code_that_is_gone_or_is_for_other_sizes_is_not_found() {
         let (small, large) = (Float::zeros(1000).make_opaque(), Float::zeros(24 << 20).make_opaque());
         let options = |x: &Float| crate::kernels(|| eval(&(x * 0.25 + 1.0)))[0].hash;
         let [a, b] = [&small, &large].map(options);
+        assert_ne!(a, b, "other code");
         let compiled = count(|| assert_eq!([&large, &small, &large].map(options), [b, a, b]));
         assert_eq!((compiled.compiles, compiled.hits), (0, 3));
     });

@@ -198,6 +198,18 @@ fn code_that_is_gone_or_is_for_other_sizes_is_not_found() {
 }
 
 #[test]
+fn an_expression_that_has_its_elements_is_computed_again() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let first = &x * 0.375 + 1.0;
+        eval(&first);
+        let again = count(|| eval(&(&x * 0.375 + 1.0)));
+        assert_eq!(again.launches, 1, "as in a program that has dropped the first result");
+        drop(first);
+    });
+}
+
+#[test]
 fn literals_that_became_parameters_are_found_with_other_bits() {
     on_each_device(|| {
         let x = resident(&[1.0, 2.0]);

@@ -1,6 +1,6 @@
 //! Constants, host values and memory of calls, where a small mistake of recordings would not be noticed elsewhere.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use jit::Size;
 use jit::prelude::*;
@@ -131,4 +131,43 @@ fn the_elements_from_before_a_write_are_returned() {
             (values(&before), values(&counts))
         })
     });
+}
+
+static SIZE: Mutex<Option<Size>> = Mutex::new(None);
+
+#[freeze]
+fn keeps_its_size(x: &Float) -> Float {
+    *SIZE.lock().unwrap() = Some(x.width());
+    x + 1.0
+}
+
+#[freeze]
+fn uses_a_size_from_elsewhere(x: &Float) -> (Float, UInt) {
+    let size = SIZE.lock().unwrap().unwrap();
+    (x + 1.0, UInt::arange(size))
+}
+
+#[test]
+fn a_size_of_another_recording_is_a_number() {
+    alike(frozen!(uses_a_size_from_elsewhere), 1, || {
+        keeps_its_size::clear();
+        jit::eval(&keeps_its_size(&floats(5, 1))).unwrap();
+        [7, 9, 3].map(|width| {
+            let (x, numbers) = uses_a_size_from_elsewhere(&floats(width, 1));
+            (values(&x), values(&numbers))
+        })
+    });
+}
+
+#[freeze]
+fn at_most_two(x: &Float) -> (Float, UInt) {
+    (x + 1.0, UInt::arange(Size::from(2).min(x.width() / 2)))
+}
+
+#[test]
+fn the_smaller_of_two_and_another_size_may_be_one() {
+    at_most_two::clear();
+    for width in [8, 9, 3, 2, 5] {
+        assert_eq!(values(&at_most_two(&floats(width, 1)).1).len(), (width / 2).min(2), "{width}");
+    }
 }

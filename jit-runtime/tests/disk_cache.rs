@@ -488,7 +488,8 @@ fn of_many_cold_processes_at_most_two_compile() {
         return;
     }
     let folder = folder("many");
-    let children: Vec<Child> = (0..16).map(|_| start(&folder, &[("OPS", "1500")])).collect();
+    let children: Vec<Child> =
+        (0..16).map(|_| start(&folder, &[("OPS", "1500"), ("JIT_TEST_PATIENCE", "1000")])).collect();
     let total: u32 = children.into_iter().map(|child| compiles(&finish(child))).sum();
     assert!((1..=2).contains(&total), "{total} compilations");
 }
@@ -522,7 +523,7 @@ fn nobody_waits_for_a_process_that_is_stopped_or_killed() {
     for signal in [libc::SIGSTOP, libc::SIGKILL] {
         let folder = folder(&format!("signal-{signal}"));
         // So large that it is still compiling when the others wait.
-        let variables = [("OPS", "6000")];
+        let variables = [("OPS", "6000"), ("JIT_TEST_PATIENCE", "1000")];
         let mut holder = start(&folder, &variables);
         wait_for_lock(&folder, &holder);
         send(&holder, signal);

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use jit_runtime::cache::{CacheLevel, clear_level};
+use jit_runtime::cache::{CacheLevel, CachePolicy, clear_level};
 use jit_runtime::device::current_device;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
 use jit_runtime::launch::{Argument, Launch, launch};
@@ -57,6 +57,7 @@ fn has_mapped_llvm() -> bool {
 #[ignore = "run by the other tests in separate processes"]
 fn child() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let _policy = std::env::var_os("READ_ONLY").map(|_| CachePolicy::ReadOnly.enter());
     let literals: Vec<u32> =
         std::env::var("LITERALS").unwrap_or("5".into()).split(',').map(|n| n.parse().unwrap()).collect();
     for kernel in 0..number("KERNELS").unwrap_or(1) {
@@ -408,6 +409,32 @@ fn hits_are_compared_with_new_code_on_request() {
 }
 
 // one device: only code of the processor is stored
+#[test]
+fn what_only_reads_the_cache_writes_no_file() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("read-only");
+    assert_cold(&report(&folder, &[("READ_ONLY", "1")]));
+    assert_eq!(entries(&folder).len(), 0);
+    assert_cold(&report(&folder, &[]));
+    assert_warm(&report(&folder, &[("READ_ONLY", "1")]));
+}
+
+// one device: that code of the processor is not found on the other one
+#[test]
+fn interpreted_kernels_are_not_on_disk() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = folder("interpreted");
+    report(&folder, &[]);
+    let text = report(&folder, &[("JIT_DEVICE", "interpreter"), ("LITERALS", "5,6,7")]);
+    assert!(text.contains("disk hits 0, LLVM loads 0"), "{text}");
+    assert_eq!(entries(&folder).len(), 1);
+}
+
+// one device: only code of the processor is stored
 // rows: K143
 #[test]
 fn the_number_of_files_is_bounded() {
@@ -461,7 +488,8 @@ fn of_many_cold_processes_at_most_two_compile() {
         return;
     }
     let folder = folder("many");
-    let children: Vec<Child> = (0..16).map(|_| start(&folder, &[("OPS", "1500")])).collect();
+    let children: Vec<Child> =
+        (0..16).map(|_| start(&folder, &[("OPS", "1500"), ("JIT_TEST_PATIENCE", "1000")])).collect();
     let total: u32 = children.into_iter().map(|child| compiles(&finish(child))).sum();
     assert!((1..=2).contains(&total), "{total} compilations");
 }
@@ -495,7 +523,7 @@ fn nobody_waits_for_a_process_that_is_stopped_or_killed() {
     for signal in [libc::SIGSTOP, libc::SIGKILL] {
         let folder = folder(&format!("signal-{signal}"));
         // So large that it is still compiling when the others wait.
-        let variables = [("OPS", "6000")];
+        let variables = [("OPS", "6000"), ("JIT_TEST_PATIENCE", "1000")];
         let mut holder = start(&folder, &variables);
         wait_for_lock(&folder, &holder);
         send(&holder, signal);

@@ -16,19 +16,14 @@ fn counts(stats: Stats) -> (u64, u64, u64) {
     (stats.recordings, stats.replays, stats.direct)
 }
 
-#[freeze]
-fn sine_of_product(x: &Float, w: &Float) -> Float {
-    (x * w).sin()
-}
-
 #[test]
 fn gradients_flow_through_frozen_functions() {
     on_each_device(|| {
-        sine_of_product::clear();
+        let sine_of_product = Frozen::new(|x: &Float, w: &Float| (x * w).sin());
         for step in 0..4 {
             let values: Vec<f32> = (0..5 + step).map(|lane| lane as f32 * 0.25).collect();
             let (x, w) = (variable(&values), variable(&[1.5]));
-            let y = sine_of_product(&x, &w);
+            let y = sine_of_product.call((&x, &w));
             assert!(y.grad_enabled());
             (&y * &y).sum().backward().unwrap();
             let slope = |x: f32, w: f32| 2.0 * (x * w).sin() * (x * w).cos();
@@ -39,14 +34,8 @@ fn gradients_flow_through_frozen_functions() {
             }
             assert!((w.grad().item().unwrap() - of_w).abs() < 1e-4);
         }
-        assert_eq!(counts(sine_of_product::stats()), (1, 3, 0));
+        assert_eq!(counts(sine_of_product.stats()), (1, 3, 0));
     });
-}
-
-/// For one test, which counts its calls.
-#[freeze]
-fn sine_of_counted(x: &Float, w: &Float) -> Float {
-    (x * w).sin()
 }
 
 #[freeze]
@@ -284,20 +273,54 @@ fn gradients_of_arguments_may_be_read_replaced_and_removed() {
 }
 
 #[test]
+fn each_of_two_arguments_has_its_own_derivative() {
+    on_each_device(|| {
+        let product = Frozen::new(|x: &Float, y: &Float| x * y * y);
+        let values = [[2.0, 3.0], [5.0, 7.0]];
+        for _ in 0..3 {
+            let (x, y) = (variable(&values[0]), Float::from(values[1]));
+            product.call((&x, &y)).sum().backward().unwrap();
+            assert_eq!(x.grad().to_vec().unwrap(), [25.0, 49.0]);
+            let (x, y) = (Float::from(values[0]), variable(&values[1]));
+            product.call((&x, &y)).sum().backward().unwrap();
+            assert_eq!(y.grad().to_vec().unwrap(), [20.0, 42.0]);
+        }
+    });
+}
+
+#[test]
+fn a_body_removes_one_gradient_and_stores_another() {
+    on_each_device(|| {
+        let body = Frozen::new(|x: &Float, y: &Float| {
+            x.clear_grad();
+            (y * y).sum().backward().unwrap();
+            x + 1.0
+        });
+        for _ in 0..3 {
+            let (x, y) = (variable(&[1.0, 2.0]), variable(&[3.0, 4.0]));
+            (&x * 5.0).sum().backward().unwrap();
+            body.call((&x, &y));
+            assert_eq!(x.grad().to_vec().unwrap(), [0.0, 0.0]);
+            assert_eq!(y.grad().to_vec().unwrap(), [6.0, 8.0]);
+        }
+    });
+}
+
+#[test]
 fn tangents_flow_through_frozen_functions() {
     on_each_device(|| {
-        sine_of_counted::clear();
+        let sine_of_product = Frozen::new(|x: &Float, w: &Float| (x * w).sin());
         for width in [2, 3, 4] {
             let values: Vec<f32> = (0..width).map(|lane| lane as f32).collect();
             let (x, w) = (variable(&values), variable(&[0.5]));
-            let y = sine_of_counted(&x, &w);
+            let y = sine_of_product.call((&x, &w));
             x.forward().unwrap();
             let wanted: Vec<f32> = values.iter().map(|x| 0.5 * (0.5 * x).cos()).collect();
             for (found, wanted) in y.grad().to_vec().unwrap().iter().zip(wanted) {
                 assert!((found - wanted).abs() < 1e-6);
             }
         }
-        assert_eq!(counts(sine_of_counted::stats()), (1, 2, 0));
+        assert_eq!(counts(sine_of_product.stats()), (1, 2, 0));
     });
 }
 

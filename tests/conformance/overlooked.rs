@@ -449,3 +449,42 @@ fn a_loop_that_is_repeated_for_its_memory_scatters_once() {
         assert_eq!(y.to_vec().unwrap(), [30.0, 50.0, 70.0, 90.0]);
     });
 }
+
+/// The condition of the inner loop reads what the outer loop writes.
+#[jit]
+fn read_by_a_condition(counts: &mut UInt, n: &UInt) -> UInt {
+    let own = UInt::arange(n.width());
+    let (mut round, mut steps) = (UInt::from(0), UInt::zeros(n.width()));
+    while &round < n {
+        counts.scatter_add(1, &own);
+        let mut step = UInt::from(0);
+        while step < counts.gather(&own) {
+            step += 1;
+        }
+        steps += step;
+        round += 1;
+    }
+    steps
+}
+
+#[test]
+fn a_condition_that_reads_an_array_that_the_loop_around_writes_is_rejected() {
+    on_each_device(|| {
+        let message = crate::message_of(|| read_by_a_condition(&mut resident([0_u32, 0, 0]), &resident([1_u32, 2, 3])));
+        assert!(message.contains("an array is used in the traced `if` or `while` that writes to it"), "{message}");
+    });
+}
+
+#[jit]
+fn repeated_by_no_lane(x: &Float) -> Float {
+    let mut x = x.clone();
+    while Mask::full(true, x.width()) {
+        x += 1.0;
+    }
+    x
+}
+
+#[test]
+fn a_condition_that_is_true_on_no_lane_ends_a_loop() {
+    on_each_device(|| assert_eq!(repeated_by_no_lane(&Float::zeros(0)).to_vec().unwrap(), [0.0_f32; 0]));
+}

@@ -191,8 +191,52 @@ fn code_that_is_gone_or_is_for_other_sizes_is_not_found() {
         let (small, large) = (Float::zeros(1000).make_opaque(), Float::zeros(24 << 20).make_opaque());
         let options = |x: &Float| crate::kernels(|| eval(&(x * 0.25 + 1.0)))[0].hash;
         let [a, b] = [&small, &large].map(options);
+        assert_ne!(a, b, "other code");
         let compiled = count(|| assert_eq!([&large, &small, &large].map(options), [b, a, b]));
         assert_eq!((compiled.compiles, compiled.hits), (0, 3));
+    });
+}
+
+#[test]
+fn an_expression_that_has_its_elements_is_computed_again() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let first = &x * 0.375 + 1.0;
+        eval(&first);
+        let again = count(|| eval(&(&x * 0.375 + 1.0)));
+        assert_eq!(again.launches, 1, "as in a program that has dropped the first result");
+        drop(first);
+    });
+}
+
+#[test]
+fn blocks_are_reduced_where_the_trace_is_known() {
+    on_each_device(|| {
+        jit::cache::clear();
+        for (width, block) in [(8, 2), (8, 2), (1000, 10), (1000, 10), (12, 3)] {
+            let (x, _, _) = arguments(width);
+            let each: Vec<f32> = x.to_vec().unwrap().iter().map(|x| x * 2.0).collect();
+            let wanted: Vec<f32> = each.chunks(block).map(|block| block.iter().sum()).collect();
+            let got = (&x * 2.0).block_sum(block).to_vec().unwrap();
+            assert_eq!(got, wanted, "blocks of {block} of {width} lanes");
+        }
+    });
+}
+
+#[test]
+fn which_of_the_intermediate_values_are_wanted_is_in_the_key_of_a_trace() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let program = |is_second: bool| {
+            let y = &x + 1.0;
+            let z = &y * 2.0;
+            let w = &z - 3.0;
+            eval(&(&w, if is_second { &z } else { &y }));
+            let evaluated = [&y, &z, &w].map(|value| value.to_vec().unwrap());
+            assert_eq!(evaluated, [[2.0, 3.0], [4.0, 6.0], [1.0, 3.0]]);
+        };
+        jit::cache::clear();
+        [false, true, false, true].into_iter().for_each(program);
     });
 }
 

@@ -452,12 +452,29 @@ fn arrays_that_the_host_fills_are_full_of_the_same_in_each_replay() {
     alike(frozen!(written), 1, || [0, 1, 2, 0].map(|lane| values(&written(&UInt::from([lane, 1])))));
 }
 
+#[freeze]
+fn nested_in_threads(x: &Float, outer: &UInt, inner: &UInt) -> Float {
+    let (mut x, mut outer) = (x.clone(), outer.clone());
+    #[evaluated]
+    while outer > 0 {
+        let mut rest = inner % (&outer + 1);
+        #[evaluated]
+        while rest > 0 {
+            x = x * 0.75 + 1.0;
+            rest -= 1;
+        }
+        x -= 0.25;
+        outer -= 1;
+    }
+    x
+}
+
 #[test]
 fn threads_repeat_loops_at_the_same_time() {
     let run = |thread: u32| {
         let calls = (0..40).map(|call| (call * 7 + thread * 3) % 12);
         calls
-            .map(|trips| values(&nested(&floats(6, 1), &rounds(trips, 6), &rounds(trips / 2, 6)).0))
+            .map(|trips| values(&nested_in_threads(&floats(6, 1), &rounds(trips, 6), &rounds(trips / 2, 6))))
             .collect::<Vec<_>>()
     };
     let wanted: Vec<_> = (0..3).map(run).collect();

@@ -43,6 +43,7 @@ mod tested_devices;
 mod texture;
 mod threads;
 mod tiles;
+mod unnoticed;
 mod verify;
 #[path = "../shared/zero_hashes.rs"]
 mod zero_hashes;

@@ -112,6 +112,28 @@ fn new_values_of_arguments() {
 }
 
 #[freeze]
+fn counted_at(counts: &mut UInt, at: &UInt) {
+    counts.scatter_add(1, at);
+}
+
+#[test]
+fn arguments_that_a_replay_writes_are_compared_as_they_were() {
+    crate::frozen_only!();
+    verified("written_arguments", "1");
+}
+
+#[test]
+#[ignore = "run in a process with JIT_FREEZE_VERIFY"]
+fn written_arguments() {
+    let mut counts = UInt::from([0, 10, 20]);
+    for call in 1..6 {
+        counted_at(&mut counts, &UInt::from([1, 2]));
+        assert_eq!(counts.to_vec().unwrap(), [0, 10 + call, 20 + call]);
+    }
+    assert_eq!((counted_at::stats().recordings, counted_at::stats().replays), (1, 4));
+}
+
+#[freeze]
 fn numbered(x: &Float) -> (Float, u32) {
     (x + 1.0, FACTOR.load(Ordering::Relaxed))
 }

@@ -129,3 +129,51 @@ fn verify(kernel: &Kernel, label: Label) -> Result<(), Error> {
         Error::new(ErrorKind::Internal, format!("the kernel `{label}` is not well-formed")).caused_by(error)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Access, BinaryOp, Builder, Type};
+
+    #[test]
+    fn a_kernel_that_is_not_well_formed_is_not_compiled() {
+        let mut kernel = Builder::new().finish();
+        kernel.regions.clear();
+        let error = compile(0, Device::Interpreter, kernel, CodeOptions::default(), "broken".into(), None);
+        let error = error.err().expect("it has no region");
+        assert!(error.kind() == ErrorKind::Internal && error.message().contains("`broken` is not well-formed"));
+    }
+
+    /// `x * by + by`, many times.
+    #[cfg(loads_code)]
+    fn chain(by: u64) -> Kernel {
+        let mut b = Builder::new();
+        let [input, output] = [Access::Read, Access::Write].map(|mode| b.buffer(Type::U32, mode));
+        let (mut value, by) = (b.load(input), b.constant(Type::U32, by));
+        for _ in 0..20 {
+            let product = b.binary(BinaryOp::Mul, value, by);
+            value = b.binary(BinaryOp::Add, product, by);
+        }
+        b.store(output, value);
+        b.finish()
+    }
+
+    #[cfg(loads_code)]
+    #[test]
+    fn code_on_disk_is_compared_with_code_of_the_same_effort() {
+        use crate::backend::Effort;
+        if !crate::tested_devices::has_llvm() {
+            return;
+        }
+        let quick = CodeOptions { effort: Effort::Quick, ..CodeOptions::default() };
+        let stored = |by, effort| {
+            let code = backend::llvm::compile(&OPTIMISED.of(&chain(by)), CodeOptions { effort, ..quick }).unwrap();
+            disk::Stored { code, effort, compile_time: Duration::ZERO, compiled_ops: 1 }
+        };
+        for effort in [Effort::Quick, Effort::Thorough] {
+            verify_stored(&chain(3), quick, &stored(3, effort), "chain".into()).unwrap();
+            let error = verify_stored(&chain(3), quick, &stored(5, effort), "chain".into()).unwrap_err();
+            assert!(error.message().contains("is not the code that is compiled now"), "{error}");
+        }
+    }
+}

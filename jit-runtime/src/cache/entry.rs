@@ -214,3 +214,66 @@ fn declared(param: &Param) -> ParamFacts {
         combined: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Builder, ReduceOp, Type};
+
+    #[test]
+    fn each_kind_of_access_is_known() {
+        let mut b = Builder::new();
+        let modes = [Access::Read, Access::Read, Access::ReadWrite, Access::Write, Access::Reduce];
+        let [plain, indexed, target, output, total] = modes.map(|mode| b.buffer(Type::U32, mode));
+        let lane = b.lane_index();
+        let (x, y) = (b.load(plain), b.gather(indexed, lane, None));
+        b.scatter(Some(ReduceOp::Add), target, lane, x, None);
+        b.store(output, y);
+        b.reduce(ReduceOp::Max, total, x);
+        let facts = param_facts(&b.finish());
+        let of = |read: fn(&ParamFacts) -> bool| facts.iter().map(read).collect::<Vec<_>>();
+        assert_eq!(of(|param| param.reads), [true, true, true, false, false]);
+        assert_eq!(of(|param| param.writes), [false, false, true, true, true]);
+        assert_eq!(of(|param| param.by_lane), [true, false, false, true, false]);
+        assert_eq!(of(|param| param.indexed == 1), [false, true, true, false, false]);
+        assert_eq!(of(|param| param.reduction == Some(ReduceOp::Max)), [false, false, false, false, true]);
+        assert_eq!(of(|param| param.combined == Some(ReduceOp::Add)), [false, false, true, false, false]);
+    }
+
+    /// Code that does nothing.
+    struct Nothing;
+
+    impl Executable for Nothing {
+        unsafe fn run_polled(
+            &self,
+            _: std::ops::Range<u64>,
+            _: &[crate::backend::RawArgument],
+            _: crate::cancel::Poll<'_>,
+        ) {
+        }
+
+        fn lanes_per_step(&self) -> usize {
+            1
+        }
+
+        fn code_bytes(&self) -> usize {
+            10
+        }
+    }
+
+    #[test]
+    fn better_code_that_comes_from_disk_is_known_to_be_better() {
+        let options = CodeOptions { effort: Effort::Quick, ..CodeOptions::default() };
+        let entry = |effort| {
+            let (compile_time, load_time) = (Duration::ZERO, Some(Duration::ZERO));
+            let (device, label, compiled_ops) = (Device::Cpu, "test".into(), 1);
+            let origin =
+                Origin { hash: 0, device, options, label, site: None, compile_time, load_time, compiled_ops, effort };
+            Entry::new(Builder::new().finish(), Box::new(Nothing), &origin)
+        };
+        let (quick, thorough) = (entry(Effort::Quick), entry(Effort::Thorough));
+        assert!(!quick.is_improved() && !quick.describe().is_improved && thorough.is_improved());
+        assert_eq!(thorough.current_options().effort, Effort::Thorough);
+        assert!(thorough.is_settled(), "there is no better code");
+    }
+}

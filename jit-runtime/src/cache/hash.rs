@@ -203,5 +203,7 @@ mod tests {
             }
         }
         assert_eq!(hashes.len(), count);
+        let of = |device| super::kernel(&chain(&[BinaryOp::Add], 1), device, CodeOptions::default());
+        assert_ne!(of(Device::Cpu), of(Device::Interpreter));
     }
 }

@@ -189,6 +189,12 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_code_is_never_hot() {
+        let interpreted = Heat::new(10, 0, Effort::Quick);
+        assert!(interpreted.is_settled() && !interpreted.is_hot(interpreted.hot_ns()));
+    }
+
+    #[test]
     fn a_hot_kernel_gets_better_code_once() {
         let entry = entry();
         let before = [900, 3].map(|width| run(&entry, width));

@@ -41,3 +41,24 @@ impl Drop for PolicyScope {
         let _ = POLICY.try_with(|policy| policy.set(self.0));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_around_a_scope_holds_again_after_it() {
+        let _outer = CachePolicy::ReadOnly.enter();
+        drop(CachePolicy::Bypass.enter());
+        assert_eq!(CachePolicy::current(), CachePolicy::ReadOnly);
+    }
+
+    #[test]
+    fn only_programs_that_use_the_cache_in_full_find_traces() {
+        let finds = [CachePolicy::Bypass, CachePolicy::ReadOnly].map(|policy| {
+            let _scope = policy.enter();
+            super::super::finds_traces()
+        });
+        assert_eq!(finds, [false, false]);
+    }
+}

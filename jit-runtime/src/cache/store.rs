@@ -352,6 +352,10 @@ mod tests {
         assert!(!find(&store, 1, 1, CodeOptions::default()).1, "the oldest");
         store.clear();
         assert_eq!(store.stats().entries, 0);
+        let evictions = store.stats().evictions;
+        (0..16).for_each(|constant| _ = find(&store, constant, constant, CodeOptions::default()));
+        let stats = store.stats();
+        assert_eq!((stats.entries, stats.evictions), (16, evictions), "there was room again");
     }
 
     #[test]

@@ -281,6 +281,20 @@ mod tests {
         for words in [&[1, 2][..], &[1, 2, 4], &[2, 2, 3], &[1, 2, 3, 3], &[]] {
             assert!(!is_known(&traces, words, &[7, 8]), "{words:?}");
         }
+        // Whatever the hashes are.
+        let known = trace(&[1, 2, 3], &[7], &[true]);
+        assert!(known.is_for(TraceKey { words: &[1, 2, 3], literals: &[7] }));
+        assert!(!known.is_for(TraceKey { words: &[1, 2, 4], literals: &[7] }));
+    }
+
+    #[test]
+    fn a_literal_that_became_a_parameter_replaces_no_entry_in_which_it_is_a_constant() {
+        let traces = Traces::new();
+        traces.insert(trace(&[1], &[7], &[true]), 100);
+        traces.insert(trace(&[1], &[7], &[false]), 100);
+        assert_eq!(traces.stats().entries, 2);
+        traces.insert(trace(&[1], &[8], &[true]), 100);
+        assert_eq!(traces.stats().entries, 3);
     }
 
     #[test]
@@ -308,6 +322,7 @@ mod tests {
         assert_eq!((stats.entries, stats.bytes, stats.evictions, stats.hits), (15, 15 * 8, 2, 1));
         traces.insert(trace(&vec![0; MAX_BYTES / 8], &[], &[]), 16);
         assert_eq!(traces.stats().entries, 15, "a trace that would fill the table is not known");
+        assert!(!is_known(&traces, &vec![0; MAX_BYTES / 8], &[]) && is_known(&traces, &[3], &[]));
         traces.clear();
         assert_eq!((traces.stats().entries, traces.stats().bytes), (0, 0));
     }

@@ -247,3 +247,40 @@ unsafe fn run_one(member: &Member, raw: &[RawArgument], poll: Poll<'_>) -> Resul
         bound.check()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::{Origin, find_or_compile};
+    use crate::ir::{Access as Mode, Builder, REDUCE_CHUNK, ReduceOp, Type};
+    use crate::memory::Buffer;
+
+    #[test]
+    fn a_reduction_of_a_batch_combines_its_parts() {
+        for (device, width) in crate::tested_devices::all()
+            .into_iter()
+            .flat_map(|device| [1, 100, 3 * REDUCE_CHUNK + 5].map(|w| (device, w)))
+        {
+            let mut b = Builder::new();
+            let [input, total] = [Mode::Read, Mode::Reduce].map(|mode| b.buffer(Type::U32, mode));
+            let value = b.load(input);
+            b.reduce(ReduceOp::Add, total, value);
+            let origin = Origin { label: "sum".into(), site: None, literals: &[] };
+            let entry = find_or_compile(device, b.finish(), Default::default(), origin).unwrap().entry;
+            let numbers: Vec<u32> = (0..width as u32).collect();
+            let [input, total] =
+                [bytemuck::cast_slice(&numbers), &[0; 4]].map(|bytes| Buffer::from_bytes(bytes).unwrap());
+            let table = [(&input, width), (&total, 1)]
+                .map(|(buffer, length)| RawArgument { word: buffer.address(), length: length as u64 });
+            let label = "sum".into();
+            let members = [Member { entry, width, reduce_block: None, arguments: 0..2, tile: None, label, site: None }];
+            let accesses = [Access { buffer: &input, writes: false }, Access { buffer: &total, writes: true }];
+            let run = Run::new(&members, |_| true);
+            // SAFETY: the buffers are as long as the code expects, and this thread has them alone.
+            unsafe { try_run(accesses.into_iter(), &members, &run, &table) }.unwrap().unwrap();
+            let mut sum = [0; 4];
+            total.read(0, &mut sum).unwrap();
+            assert_eq!(u32::from_le_bytes(sum), numbers.iter().sum::<u32>(), "{device}, {width} lanes");
+        }
+    }
+}

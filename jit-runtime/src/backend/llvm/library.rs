@@ -62,7 +62,8 @@ pub(super) fn load() -> Result<&'static Library, Error> {
                 crate::stats::count_llvm_load();
             }
             usage::guard_exit();
-            found
+            // If the process ends meanwhile, objects that loading has created are destroyed.
+            if usage::is_open() { found } else { Err("nothing: the process is about to end".to_owned()) }
         })
         .as_ref()
         .map_err(|tried| {
@@ -132,6 +133,11 @@ fn open(path: &Path) -> Result<Library, String> {
     });
     // The trampolines point into the library for the rest of the process.
     std::mem::forget(handle);
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    if let Some(address) = super::symbols::bound("LLVMGetVersion") {
+        // SAFETY: the library stays loaded. Its memory is returned when the process ends; LLVM writes no files.
+        unsafe { super::destructors::omit(address) };
+    }
     let path = loaded_file().unwrap_or_else(|| path.to_owned());
     let size_bytes = std::fs::metadata(&path).map_or(0, |facts| facts.len());
     Ok(Library { path, version, size_bytes })

@@ -13,7 +13,7 @@
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | machine code → text | `disassemble` |
-//! | uses of LLVM when the process ends or forks | `usage` |
+//! | uses of LLVM when the process ends or forks | `usage`, `destructors` |
 //!
 //! Lanes are computed in packets, as many as a vector register has of 32 bits each. An object file depends only on the
 //! kernel, the [`CodeOptions`], the [`Target`], LLVM's [`version`] and the sources of this crate
@@ -23,6 +23,8 @@ mod analysis;
 mod bound;
 mod codegen;
 mod compiler;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(feature = "llvm-static")))]
+mod destructors;
 mod disassemble;
 #[cfg(not(feature = "llvm-static"))]
 mod discover;

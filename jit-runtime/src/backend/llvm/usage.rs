@@ -107,7 +107,8 @@ fn reset() {
 }
 
 /// Makes the end of the process wait for uses of LLVM. Functions that are registered later run earlier, so this is
-/// called after each step that makes LLVM register destructors.
+/// called after each step that makes LLVM register destructors. Those of steps that compile are omitted where that is
+/// possible (`destructors`).
 pub(super) fn guard_exit() {
     // SAFETY: the function lives as long as the program. If there is no room left for it, it is not called.
     unsafe { exit::register() };

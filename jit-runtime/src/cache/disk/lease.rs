@@ -23,9 +23,20 @@ const LEAST_TIME: Duration = Duration::from_millis(150);
 /// Compiling one more operation.
 const TIME_PER_OP: Duration = Duration::from_micros(200);
 
+/// The variable by which tests lengthen the time that processes wait for each other, since a test must not depend on
+/// how fast the machine is. Builds without debug assertions do not read it.
+const PATIENCE: &str = "JIT_TEST_PATIENCE";
+
 /// How long compiling a kernel should take at most.
 pub(super) fn expected_time(ops: usize) -> Duration {
     LEAST_TIME + TIME_PER_OP * u32::try_from(ops).unwrap_or(u32::MAX)
+}
+
+/// How long to wait for another process that should take this time.
+pub(super) fn time_to_wait(expected: Duration) -> Duration {
+    let longer =
+        if cfg!(debug_assertions) { std::env::var(PATIENCE).ok().and_then(|times| times.parse().ok()) } else { None };
+    expected * longer.unwrap_or(1)
 }
 
 pub(super) struct Locks(Option<File>);

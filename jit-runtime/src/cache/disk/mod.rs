@@ -162,7 +162,9 @@ impl<'f> Disk<'f> {
         }
         let first = keys.first().filter(|_| self.folders[0].is_some());
         let turn = first.map_or(Turn::Mine(None), |key| {
-            self.locks.wait(&key.1.digest, lease::expected_time(kernel.op_count()), || self.read_any(&keys))
+            self.locks.wait(&key.1.digest, lease::time_to_wait(lease::expected_time(kernel.op_count())), || {
+                self.read_any(&keys)
+            })
         });
         match turn {
             Turn::Found(found) => Ok(self.count_hit(found)),

@@ -85,7 +85,7 @@ fn most_arrays(step: impl Fn(&Float) -> Float) -> usize {
         }
         jit::sync().unwrap();
     });
-    profile.totals().peak_bytes as usize / (WIDTH * size_of::<f32>())
+    profile.totals().peak_bytes / (WIDTH * size_of::<f32>())
 }
 
 #[freeze]

@@ -145,7 +145,7 @@ mod tests {
     }
 
     /// `x * by + by`, many times.
-    #[cfg(loads_code)]
+    #[cfg(all(loads_code, feature = "llvm"))]
     fn chain(by: u64) -> Kernel {
         let mut b = Builder::new();
         let [input, output] = [Access::Read, Access::Write].map(|mode| b.buffer(Type::U32, mode));
@@ -158,7 +158,7 @@ mod tests {
         b.finish()
     }
 
-    #[cfg(loads_code)]
+    #[cfg(all(loads_code, feature = "llvm"))]
     #[test]
     fn code_on_disk_is_compared_with_code_of_the_same_effort() {
         use crate::backend::Effort;

@@ -133,7 +133,7 @@ fn verify(kernel: &Kernel, label: Label) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Access, BinaryOp, Builder, Type};
+    use crate::ir::Builder;
 
     #[test]
     fn a_kernel_that_is_not_well_formed_is_not_compiled() {
@@ -147,6 +147,7 @@ mod tests {
     /// `x * by + by`, many times.
     #[cfg(all(loads_code, feature = "llvm"))]
     fn chain(by: u64) -> Kernel {
+        use crate::ir::{Access, BinaryOp, Type};
         let mut b = Builder::new();
         let [input, output] = [Access::Read, Access::Write].map(|mode| b.buffer(Type::U32, mode));
         let (mut value, by) = (b.load(input), b.constant(Type::U32, by));

@@ -90,7 +90,7 @@ fn most_arrays(step: impl Fn(&Float) -> Float) -> usize {
 
 #[freeze]
 fn slow_step(x: &Float) -> Float {
-    (0..12).fold(x.clone(), |x, _| (x * 0.5).sin())
+    (0..4).fold(x.clone(), |x, _| (x * 0.5).sin())
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_chain_of_queued_steps_alternates_between_few_arrays() {
     let threads = jit::threads();
     jit::set_threads(2);
     let frozen = most_arrays(slow_step);
-    let unfrozen = most_arrays(|x| (0..12).fold(x.clone(), |x, _| (x * 0.5).sin()));
+    let unfrozen = most_arrays(|x| (0..4).fold(x.clone(), |x, _| (x * 0.5).sin()));
     jit::set_threads(threads);
     // Two, and some while a launch that just ends returns its memory.
     assert!(frozen <= 5 && unfrozen <= 5, "{frozen} and {unfrozen} arrays");

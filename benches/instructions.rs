@@ -13,9 +13,12 @@
 //! | `instructions/programs.rs` | the programs |
 //! | `instructions/callgrind.rs` | this executable under valgrind, and what it counts |
 //! | `instructions/clock.rs` | a clock that gives the same times in every run |
+//! | `instructions/allocator.rs` | an allocator whose work does not depend on what was allocated before |
 //! | `instructions/baseline.rs` | the file of counts, and comparison with it |
 #![allow(clippy::print_stdout, reason = "this program prints its counts")]
 
+#[path = "instructions/allocator.rs"]
+mod allocator;
 #[path = "instructions/baseline.rs"]
 mod baseline;
 #[path = "instructions/callgrind.rs"]

@@ -1,6 +1,7 @@
 //! Takes samples, and prints rows.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,10 @@ const MAX_TIME: Duration = Duration::from_secs(3);
 /// Runs before the first sample continue for this long. By then, hot kernels have the better code that programs with
 /// this many runs have.
 const WARM_UP: Duration = Duration::from_millis(200);
+/// Kernels of over this many operations take longer to become hot, and longer to be compiled again …
+const LONG_OPS: usize = 1000;
+/// … so the warm-up of rows that run them waits for it, but no longer than this.
+const MAX_WARM_UP: Duration = Duration::from_secs(6);
 /// As the budget, for all that is measured by turns; at most twice as long if other programs disturb them.
 const TURNS: Duration = Duration::from_secs(2);
 const MAX_SAMPLES: usize = 60;
@@ -89,7 +94,8 @@ impl Bench {
         if !self.smoke {
             let begin = Instant::now();
             let mut runs = 0;
-            while runs < 2 || begin.elapsed() < WARM_UP {
+            let mut long = LongKernels::default();
+            while runs < 2 || begin.elapsed() < WARM_UP || (begin.elapsed() < MAX_WARM_UP && long.have_first_code()) {
                 prepare();
                 run()?;
                 runs += 1;
@@ -134,7 +140,8 @@ impl Bench {
     pub(crate) fn by_turns(&self, ways: &[&dyn Fn() -> Result<(), RowError>]) -> Result<Vec<Timing>, RowError> {
         for way in ways.iter().filter(|_| !self.smoke) {
             let begin = Instant::now();
-            while begin.elapsed() < WARM_UP {
+            let mut long = LongKernels::default();
+            while begin.elapsed() < WARM_UP || (begin.elapsed() < MAX_WARM_UP && long.have_first_code()) {
                 way()?;
             }
         }
@@ -188,6 +195,23 @@ impl Bench {
         check(workload, value, expected)?;
         print_time(workload, "time", time, Unit::Milliseconds, Some(value));
         Ok(())
+    }
+}
+
+/// The launches of each kernel of many operations that has its first code.
+#[derive(Default)]
+struct LongKernels(BTreeMap<u64, u64>);
+
+impl LongKernels {
+    /// Whether such kernels were launched since the last question.
+    fn have_first_code(&mut self) -> bool {
+        let is_first = |entry: &jit::cache::CacheEntry| {
+            entry.ops > LONG_OPS && entry.code_bytes > 0 && entry.ns_per_lane.is_some() && !entry.is_improved
+        };
+        let entries = jit::cache::entries().into_iter().filter(is_first);
+        let now: BTreeMap<u64, u64> = entries.map(|entry| (entry.hash, entry.launches)).collect();
+        let before = std::mem::replace(&mut self.0, now);
+        self.0.iter().any(|(hash, launches)| before.get(hash) != Some(launches))
     }
 }
 

@@ -3,6 +3,7 @@
 use jit_runtime::Error;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type};
 
+use super::scaled::ScaledSumRule;
 use super::vertex::{Inputs, carries, inputs};
 use super::weight::{Values, Weight, add, compare, mul, scaled, weighted};
 use super::{scattered, transposed};
@@ -177,8 +178,8 @@ pub(super) fn fitted(flow: &Var, operation: &Var, input: &Var) -> Var {
     reduce::reduce(ReduceOp::Add, flow)
 }
 
-/// Returns the sum of two flows of one value.
+/// Returns the sum of what has flowed to a value and another flow.
 #[track_caller]
-pub(super) fn summed(a: &Var, b: &Var) -> Var {
-    record::binary(BinaryOp::Add, a, b)
+pub(super) fn summed(sum: &Var, flow: &Var) -> Var {
+    ScaledSumRule::record(sum, flow).unwrap_or_else(|| record::binary(BinaryOp::Add, sum, flow))
 }

@@ -1,11 +1,19 @@
 //! The product of a gradient and a derivative that is zero where the gradient is, differentiated again: as a product.
+//!
+//! Such a product that is added to other flows is one operation with the addition, rounded once.
 
+use std::any::Any;
+
+use jit_runtime::ir::{BinaryOp, CompareOp};
 use jit_runtime::{Error, Site};
 use smallvec::smallvec;
 
+use super::vertex::{carries, key_of};
 use super::weight::{add, scaled};
 use crate::graph::Var;
-use crate::graph::tape::{self, Call, Flow, Rule};
+use crate::graph::op::Op;
+use crate::graph::tape::{self, Call, Flow, Rule, Tape};
+use crate::trace::record;
 
 /// The derivative of the product: its selection of zeros is no branch.
 pub(super) struct ScaledRule;
@@ -33,6 +41,81 @@ impl Rule for ScaledRule {
         let [a, b] = [&call.inputs[0], &call.inputs[1]];
         let parts =
             [tangents[0].as_ref().map(|tangent| scaled(tangent, b)), tangents[1].as_ref().map(|t| scaled(t, a))];
+        Ok(smallvec![parts.into_iter().flatten().reduce(|sum, part| add(&sum, &part))])
+    }
+}
+
+/// The derivative of a sum to which such a product was added.
+pub(super) struct ScaledSumRule;
+
+impl ScaledSumRule {
+    /// Records the sum if the flow is such a product: the sum before where the gradient is zero, `a * b + sum`
+    /// elsewhere.
+    #[track_caller]
+    pub(super) fn record(sum: &Var, flow: &Var) -> Option<Var> {
+        let Product { is_zero, factors: [a, b] } = Product::of(flow)?;
+        let value = record::select(&is_zero, sum, &record::fma(&a, &b, sum));
+        let inputs = vec![a, b, sum.clone()];
+        Some(tape::attach_one(value, inputs, || Box::new(ScaledSumRule), Site::here()))
+    }
+}
+
+/// What [`scaled`] has recorded.
+struct Product {
+    /// Where the gradient is zero.
+    is_zero: Var,
+    factors: [Var; 2],
+}
+
+impl Product {
+    fn of(flow: &Var) -> Option<Product> {
+        if !carries(flow) {
+            return Product::of_selection(flow);
+        }
+        // Other values that carry gradients, such as variables, have derivatives of their own.
+        let Some(Tape::Result { call, .. }) = tape::of(flow) else { return None };
+        let rule: &dyn Any = &*call.rule;
+        if !rule.is::<ScaledRule>() {
+            return None;
+        }
+        let [gradient, factor] = [&call.inputs[0], &call.inputs[1]].map(Var::clone);
+        Some(Product { factors: [gradient, factor], ..Product::of_selection(&flow.operand(0)?)? })
+    }
+
+    fn of_selection(value: &Var) -> Option<Product> {
+        if value.op() != Op::Select {
+            return None;
+        }
+        let [is_zero, zero, product] = [value.operand(0)?, value.operand(1)?, value.operand(2)?];
+        if is_zero.op() != Op::Compare(CompareOp::Eq) || zero.literal() != Some(0) || !is_product(&product) {
+            return None;
+        }
+        let factors = [product.operand(0)?, product.operand(1)?];
+        let [gradient, other] = [is_zero.operand(0)?, is_zero.operand(1)?];
+        let is_guard = other.literal() == Some(0) && factors.iter().any(|factor| key_of(factor) == key_of(&gradient));
+        is_guard.then_some(Product { is_zero, factors })
+    }
+}
+
+fn is_product(value: &Var) -> bool {
+    value.op() == Op::Binary(BinaryOp::Mul)
+}
+
+impl Rule for ScaledSumRule {
+    fn name(&self) -> &str {
+        "sum of products"
+    }
+
+    fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
+        let Some(gradient) = &gradients[0] else { return Ok(smallvec![None, None, None]) };
+        let [a, b] = [&call.inputs[0], &call.inputs[1]];
+        Ok(smallvec![Some(scaled(gradient, b)), Some(scaled(gradient, a)), Some(gradient.clone())])
+    }
+
+    fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
+        let [a, b] = [&call.inputs[0], &call.inputs[1]];
+        let tangent = |position: usize| tangents[position].as_ref();
+        let parts = [tangent(0).map(|t| scaled(t, b)), tangent(1).map(|t| scaled(t, a)), tangent(2).cloned()];
         Ok(smallvec![parts.into_iter().flatten().reduce(|sum, part| add(&sum, &part))])
     }
 }

@@ -43,7 +43,8 @@ const LOCAL_PASSES: &str =
 /// generator does, and the time of the optimising one grows with the square of their number.
 const FEW_REDUCTIONS: usize = 64;
 
-/// The number of instructions of straight-line kernels up to which better code may be worth its compile time.
+/// The number of instructions of straight-line kernels up to which the code generator is the optimising one for the
+/// first code already, if their arrays exceed the cache: then a launch takes long.
 const OPTIMISED_LIMIT: usize = 1000;
 
 /// The number of instructions up to which any kernel gets passes and the optimising code generator. Their time grows
@@ -145,8 +146,8 @@ fn is_optimised_as(kernel: &Kernel, options: CodeOptions, analysis: &Analysis) -
 /// Whether better code pays off, whatever the kernel does: arrays that exceed the cache make a launch long enough for
 /// that.
 fn is_worth_more(kernel: &Kernel, options: CodeOptions) -> bool {
-    let is_asked = options.streaming_stores || options.effort == Effort::Thorough;
-    is_asked && kernel.op_count() <= OPTIMISED_LIMIT
+    let is_long = options.streaming_stores && kernel.op_count() <= OPTIMISED_LIMIT;
+    is_long || options.effort == Effort::Thorough
 }
 
 /// Whether the code of a kernel is more than one straight-line list: it has loops or branches, reduces and so has a

@@ -34,6 +34,7 @@ mod interleave;
 mod interval;
 mod library;
 mod machine;
+mod parallelism;
 mod polls;
 mod ranges;
 mod rows;

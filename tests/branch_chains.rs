@@ -193,3 +193,43 @@ fn chains_of_numbers_alone_choose_their_arms_whatever_follows() {
         }
     });
 }
+
+const ROUNDS: u32 = 3;
+
+/// Repeats a chain: on other numbers in each iteration, or on the same ones, where only what the arms compute changes.
+#[jit]
+fn repeated(chain: &Chain, are_others: bool, of: &Traced) -> UInt {
+    let (mut n, mut m) = (of.n.clone(), of.m.clone());
+    let (mut sum, mut round) = (UInt::from(0), UInt::from(0));
+    while round < ROUNDS {
+        let now = Traced { n: if are_others { n.clone() } else { of.n.clone() }, m: m.clone(), r: of.r.clone() };
+        let (x, y) = traced(chain, 0, &now);
+        sum = sum * 7 + x + y;
+        (n, m) = ((n + 1) % NUMBERS, (m + 4) % NUMBERS);
+        round += 1;
+    }
+    sum
+}
+
+fn repeated_on_host(chain: &Chain, are_others: bool, of: &Host) -> u32 {
+    (0..ROUNDS).fold(0, |sum: u32, round| {
+        let n = if are_others { (of.n + round) % NUMBERS } else { of.n };
+        let (x, y) = on_host(chain, 0, &Host { n, m: (of.m + 4 * round) % NUMBERS, r: of.r });
+        sum.wrapping_mul(7).wrapping_add(x).wrapping_add(y)
+    })
+}
+
+#[test]
+fn chains_in_loops_choose_their_arms_in_each_iteration() {
+    on_all_values(|hosts, lanes| {
+        for flags in 0..16 {
+            let (are_others, is_long, after) = (flags & 1 == 1, flags & 2 == 2, flags >> 2);
+            for tests in [vec![N(0), N(1), N(2), N(3)], vec![N(3), M(1), Below(4), N(6)]] {
+                let chain = Chain { tests, is_long, after, calls: false };
+                let expected: Vec<u32> = hosts.iter().map(|of| repeated_on_host(&chain, are_others, of)).collect();
+                let found = repeated(&chain, are_others, lanes).to_vec().unwrap();
+                assert_eq!(found, expected, "{chain:?}, other numbers: {are_others}");
+            }
+        }
+    });
+}

@@ -30,6 +30,8 @@ enum Statement {
     Swap,
     /// Writes to a copy of `a`, and reads from it after that.
     WriteCopy,
+    /// Adds to a copy of `a`, and reads from it after that.
+    AddToCopy,
     /// A loop of two iterations.
     Repeat(Vec<Statement>),
 }
@@ -41,7 +43,7 @@ enum Name {
 }
 
 use Name::{A, B};
-use Statement::{Add, Assign, Read, ReadAndWrite, Repeat, Swap, Write, WriteCopy, WriteSum};
+use Statement::{Add, AddToCopy, Assign, Read, ReadAndWrite, Repeat, Swap, Write, WriteCopy, WriteSum};
 
 const LANES: usize = 5;
 /// The iterations of each lane.
@@ -73,6 +75,11 @@ fn run(statement: &Statement, k: &UInt, a: &mut UInt, b: &mut UInt, sum: &mut UI
         WriteCopy => {
             let mut copy = a.clone();
             copy.scatter(k + 9, lanes);
+            *sum += copy;
+        }
+        AddToCopy => {
+            let mut copy = a.clone();
+            copy.scatter_add(k + 1, lanes);
             *sum += copy;
         }
         Repeat(body) => repeat(body, a, b, sum, lanes),
@@ -123,6 +130,7 @@ fn run_lane(body: &[Statement], k: u32, state: &mut [u32; 3]) {
             Assign => state[1] = state[0],
             Swap => state.swap(0, 1),
             WriteCopy => state[2] = state[2].wrapping_add(k + 9),
+            AddToCopy => state[2] = state[2].wrapping_add(state[0]).wrapping_add(k + 1),
             Repeat(body) => (0..2).for_each(|k| run_lane(body, k, state)),
         }
     }
@@ -152,7 +160,7 @@ fn accesses(body: &[Statement], reads: &mut [bool; 2], writes: &mut [bool; 2]) {
             Read(name) => reads[usize::from(*name == B)] = true,
             ReadAndWrite(name) => (reads[usize::from(*name == B)], writes[usize::from(*name == A)]) = (true, true),
             Repeat(body) => accesses(body, reads, writes),
-            Assign | Swap | WriteCopy => {}
+            Assign | Swap | WriteCopy | AddToCopy => {}
         }
     }
 }
@@ -160,7 +168,7 @@ fn accesses(body: &[Statement], reads: &mut [bool; 2], writes: &mut [bool; 2]) {
 fn exchanges(body: &[Statement]) -> bool {
     body.iter().any(|statement| match statement {
         Repeat(body) => exchanges(body),
-        Assign | Swap | WriteCopy => true,
+        Assign | Swap | WriteCopy | AddToCopy => true,
         _ => false,
     })
 }
@@ -212,7 +220,7 @@ fn check_program(body: &[Statement], reads: bool) -> bool {
 
 fn statements() -> Vec<Statement> {
     let of = |name: Name| [Write(name), Add(name), WriteSum(name), Read(name), ReadAndWrite(name)];
-    of(A).into_iter().chain(of(B)).chain([Assign, Swap, WriteCopy]).collect()
+    of(A).into_iter().chain(of(B)).chain([Assign, Swap, WriteCopy, AddToCopy]).collect()
 }
 
 /// Statements, and loops of one and two of them.

@@ -8,6 +8,7 @@ mod custom_rows;
 mod every_operation;
 mod executors;
 mod frozen;
+mod frozen_limits;
 mod frozen_rows;
 mod functional;
 mod inside_loops;

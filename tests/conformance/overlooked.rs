@@ -3,6 +3,8 @@
 
 #![allow(clippy::erasing_op, reason = "a product with zero is as wide as its factor")]
 
+use std::cell::Cell;
+
 use jit::ReduceOp;
 use jit::prelude::*;
 
@@ -487,4 +489,31 @@ fn repeated_by_no_lane(x: &Float) -> Float {
 #[test]
 fn a_condition_that_is_true_on_no_lane_ends_a_loop() {
     on_each_device(|| assert_eq!(repeated_by_no_lane(&Float::zeros(0)).to_vec().unwrap(), [0.0_f32; 0]));
+}
+
+#[jit]
+fn read_where_it_is_computed(x: &UInt, mask: &Mask, nodes: u32, is_refused: &Cell<bool>) -> UInt {
+    let mut y = x.clone();
+    if *mask {
+        y = x * 3 + 7;
+        for number in 0..nodes {
+            drop(x + number);
+        }
+        is_refused.set(y.to_vec().is_err());
+    }
+    y
+}
+
+#[test]
+fn a_value_of_a_branch_has_no_elements_there_whatever_was_computed_before_it() {
+    on_each_device(|| {
+        let (x, mask) = (resident([1_u32, 2]), resident([true, false]));
+        // The expression was there before, and died, and so did many others.
+        for nodes in [0, 0, 20_000, 20_000, 0] {
+            let is_refused = Cell::new(false);
+            let y = read_where_it_is_computed(&x, &mask, nodes, &is_refused);
+            assert!(is_refused.get(), "{nodes}");
+            assert_eq!(y.to_vec().unwrap(), [10, 2]);
+        }
+    });
 }

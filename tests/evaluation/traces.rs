@@ -1,6 +1,7 @@
 //! Programs that are traced again: their kernels are found by the trace, without being built, and exactly where the
 //! same kernels would be built.
 
+use jit::CachePolicy;
 use jit::cache::{CacheLevel, clear_level};
 use jit::prelude::*;
 
@@ -166,6 +167,19 @@ fn traces_without_a_key_are_built_each_time() {
         for program in [&looped as &dyn Fn(), &calls, &nothing] {
             program();
             assert_eq!(found(program), [0, 0]);
+        }
+    });
+}
+
+#[test]
+fn whoever_bypasses_the_cache_does_not_find_traces() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let program = || assert_eq!((&x * 0.375 + 7.0).to_vec().unwrap(), [7.375, 7.75]);
+        program();
+        for (policy, compiles) in [(CachePolicy::Bypass, 1), (CachePolicy::ReadWrite, 0)] {
+            let _scope = policy.enter();
+            assert_eq!(count(program).compiles, compiles, "{policy:?}");
         }
     });
 }

@@ -16,6 +16,7 @@ mod fuzz;
 mod fuzz_targets;
 mod fuzzing;
 mod host;
+mod host_borders;
 mod host_failures;
 mod inlined;
 mod keys;

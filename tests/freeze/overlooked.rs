@@ -3,7 +3,7 @@
 use jit::prelude::*;
 use jit::{Visitor, VisitorMut};
 
-use crate::{floats, values};
+use crate::{alike, floats, frozen, values};
 
 #[freeze]
 fn approximated(x: &Float) -> Float {
@@ -244,4 +244,24 @@ fn calls_launch_their_work_whether_freezing_is_on_or_off() {
         jit::sync().unwrap();
     }
     step::set_enabled(true);
+}
+
+#[freeze]
+fn sums_of_the_chosen(mask: &Mask, sums: &Float) -> Float {
+    let count = mask.compress().width();
+    let number = UInt::arange(count);
+    let mut sums = sums.clone();
+    sums.scatter_add(number.cast::<f32>() * 0.1 + 1.0, &(number % 3));
+    sums
+}
+
+#[test]
+fn sums_over_a_number_of_lanes_that_the_recording_counts_have_the_order_of_any_sum() {
+    alike(frozen!(sums_of_the_chosen), 1, || {
+        [200_000, 300_000, 200_000].map(|width| {
+            let mask = (UInt::arange(width) % 3).ne(0);
+            jit::eval(&mask).unwrap();
+            values(&sums_of_the_chosen(&mask, &floats(3, 1))).into_iter().map(f32::to_bits).collect::<Vec<_>>()
+        })
+    });
 }

@@ -171,3 +171,36 @@ fn the_smaller_of_two_and_another_size_may_be_one() {
         assert_eq!(values(&at_most_two(&floats(width, 1)).1).len(), (width / 2).min(2), "{width}");
     }
 }
+
+#[freeze]
+fn two_constants(x: &Float, a: &Float, b: &Float) -> (Float, Float, Float) {
+    (x * a + b, a.tile(x.width()), b.tile(x.width()))
+}
+
+#[test]
+fn each_constant_is_returned_as_itself() {
+    alike(frozen!(two_constants), 1, || {
+        [(3, 2.0, 5.0), (3, 7.0, 1.5), (5, 4.0, 2.5)].map(|(width, a, b)| {
+            let (sum, a, b) = two_constants(&floats(width, 1), &Float::opaque(a), &Float::opaque(b));
+            (values(&sum), values(&a), values(&b))
+        })
+    });
+}
+
+#[freeze]
+fn with_many_sizes(x: &Float, sizes: &usize) -> (Float, UInt, bool) {
+    let many = (0..*sizes).map(|number| x.width() + number).max();
+    // There is no room for this one.
+    let area = x.width() * x.width() * 3;
+    (x + 1.0, UInt::from(area), many.is_some() && area == 75)
+}
+
+#[test]
+fn a_size_for_which_there_is_no_room_is_that_of_each_call() {
+    for sizes in [10, 70_000] {
+        for width in [5, 7, 5, 9] {
+            let (_, area, is_75) = with_many_sizes(&floats(width, 1), &sizes);
+            assert_eq!((values(&area)[0] as usize, is_75), (width * width * 3, width == 5), "{sizes} sizes, {width}");
+        }
+    }
+}

@@ -261,7 +261,11 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::compile::compile;
     use super::*;
+    use crate::backend::CodeOptions;
+    use crate::config::Device;
+    use crate::ir::Builder;
 
     /// An entry without kernels: it never loses any code.
     fn trace(words: &[u64], literals: &[u64], is_fixed: &[bool]) -> KnownTrace {
@@ -295,6 +299,31 @@ mod tests {
         assert_eq!(traces.stats().entries, 2);
         traces.insert(trace(&[1], &[8], &[true]), 100);
         assert_eq!(traces.stats().entries, 3);
+    }
+
+    #[test]
+    fn entries_of_a_trace_that_differ_in_code_options_are_all_found() {
+        let code = |streaming_stores| {
+            let options = CodeOptions { streaming_stores, ..CodeOptions::default() };
+            let kernel = Builder::new().finish();
+            Arc::new(compile(0, Device::Interpreter, kernel, options, "code".into(), None).unwrap())
+        };
+        let (traces, codes) = (Traces::new(), [false, true].map(code));
+        let key = TraceKey { words: &[1], literals: &[] };
+        let insert = |entry: &Arc<Entry>| {
+            let (entry, none) = (Arc::downgrade(entry), || Box::new([]));
+            let (constants, written, named_by) = (none(), none(), none());
+            let kernel =
+                KnownKernel { entry, arguments: Box::new([]), constants, lanes: 0, block: None, written, named_by };
+            traces.insert(KnownTrace::new(key, Box::new([kernel])), 100);
+        };
+        codes.iter().chain(&codes).for_each(insert);
+        let found = |skipped: usize| traces.find(key, skipped)?.kernels[0].entry.upgrade();
+        let is_known = |code: &Arc<Entry>| (0..2).filter_map(found).any(|found| Arc::ptr_eq(&found, code));
+        assert!(codes.iter().all(is_known) && found(2).is_none());
+        drop(codes);
+        traces.insert(KnownTrace::new(key, Box::new([])), 100);
+        assert_eq!(traces.stats().entries, 1, "an entry replaces those whose code is gone");
     }
 
     #[test]

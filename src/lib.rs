@@ -130,6 +130,7 @@ pub mod color;
 pub mod guide;
 pub mod interop;
 pub mod linalg;
+pub mod nn;
 pub mod optim;
 pub mod print;
 pub mod random;

@@ -205,7 +205,7 @@ pub fn xavier_normal<T: FloatElement>(shape: impl Into<Shape>, gain: f64, rng: &
 pub fn orthogonal<T: FloatElement>(shape: impl Into<Shape>, gain: f64, rng: &mut Generator) -> Tensor<T> {
     let (shape, count) = known(shape);
     let _ = fans(&shape);
-    let (rows, columns) = (shape[0], if shape[0] == 0 { 0 } else { count / shape[0] });
+    let (rows, columns) = (shape[0], count.checked_div(shape[0]).unwrap_or(0));
     let (few, many) = (rows.min(columns), rows.max(columns));
     let mut vectors = match normal::<f64>([few, many], 0.0, 1.0, rng).to_vec() {
         Ok(numbers) => numbers,

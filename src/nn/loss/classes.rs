@@ -154,7 +154,7 @@ impl<T: FloatElement> CrossEntropy<T> {
         let number = crate::UInt::arange(classes);
         // Sums over classes that are zero but for one, instead of a gather: the derivative is then no scatter.
         let is_target =
-            along_classes(&Tensor::from(number), logarithms.ndim()).eq(&targets.cast::<u32>().expand_dims(1));
+            along_classes(&Tensor::from(number), logarithms.ndim()).eq(targets.cast::<u32>().expand_dims(1));
         let chosen = |values: &Tensor<T>| is_target.select(values, T::default()).sum(1);
         let weighted = self.weighted(logarithms);
         let mut losses = -chosen(&weighted);
@@ -162,7 +162,7 @@ impl<T: FloatElement> CrossEntropy<T> {
             let spread = crate::Array::<T>::from(classes).recip() * T::from_f64(self.label_smoothing);
             losses = losses * T::from_f64(1.0 - self.label_smoothing) - weighted.sum(1) * spread;
         }
-        let is_class = targets.cast::<u32>().lt(&Tensor::from(crate::UInt::from(classes)));
+        let is_class = targets.cast::<u32>().lt(Tensor::from(crate::UInt::from(classes)));
         losses = is_class.select(losses, T::from_f64(f64::NAN));
         if let Some(is_ignored) = &is_ignored {
             losses = is_ignored.select(T::default(), losses);

@@ -6,6 +6,7 @@
 //! | [`evaluation`] | which values stay lazy, what evaluates and why, which results match to the bit, how to observe it |
 //! | [`freezing`] | `#[freeze]`: the use of a recording, its arguments and results, host calls |
 //! | [`autodiff`] | derivatives: variables, traversals, functions of functions, conventions, limits |
+//! | [`modules`] | neural networks: modules, training, state, halves |
 //! | [`executors`] | `f::compile(…)`: functions that are compiled before they are called; why a kernel was compiled |
 //! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG`, cancelling |
 //! | [`caching`] | what is compiled once, where code is kept, sharing it, security |
@@ -44,6 +45,9 @@ pub mod freezing {}
 #[doc = ""]
 #[doc = include_str!("../docs/autodiff.md")]
 pub mod autodiff {}
+
+#[doc = include_str!("../docs/modules.md")]
+pub mod modules {}
 
 #[doc = include_str!("../docs/executors.md")]
 pub mod executors {}

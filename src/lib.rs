@@ -93,9 +93,10 @@
 //!
 //! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on
 //! [evaluation](guide::evaluation), [caching](guide::caching), [freezing](guide::freezing),
-//! [executors](guide::executors), [differentiation](guide::autodiff), [debugging](guide::debugging),
-//! [speed](guide::speed), [accuracy](guide::accuracy) and [performance](guide::performance). [`Array`] lists what
-//! arrays can do; [`linalg`], [`tensor`], [`random`] and [`texture`] build on it.
+//! [executors](guide::executors), [differentiation](guide::autodiff), [modules](guide::modules),
+//! [debugging](guide::debugging), [speed](guide::speed), [accuracy](guide::accuracy) and
+//! [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`], [`tensor`], [`random`],
+//! [`texture`] and [`nn`] build on it.
 
 // Code that the macro generates refers to the crate by its external name; this makes the name work inside, too.
 extern crate self as jit;
@@ -130,6 +131,7 @@ pub mod color;
 pub mod guide;
 pub mod interop;
 pub mod linalg;
+pub mod nn;
 pub mod optim;
 pub mod print;
 pub mod random;

@@ -8,15 +8,18 @@ use super::optimizer::Skip;
 use super::{Method, Setting};
 use crate::{Array, Float64, FloatElement, Mask, Site, Size, Traverse};
 
-/// Zeros as wide as an array: the state before the first step.
+/// Zeros as wide as an array, the state before the first step; a single one for arrays that are not trained.
 pub(super) struct Zeros {
     /// How many of them.
     pub(super) count: usize,
+    /// Which arrays are trained.
+    pub(super) are_trained: Vec<bool>,
 }
 
 impl FloatRule for Zeros {
-    fn apply<T: FloatElement>(&mut self, _: usize, arrays: Vec<Array<T>>) -> Vec<Array<T>> {
-        vec![arrays[0].zeros_like(); self.count]
+    fn apply<T: FloatElement>(&mut self, position: usize, arrays: Vec<Array<T>>) -> Vec<Array<T>> {
+        let zeros = if self.are_trained[position] { arrays[0].zeros_like() } else { Array::zeros(1) };
+        vec![zeros; self.count]
     }
 }
 
@@ -44,6 +47,8 @@ impl Masks {
 pub(super) struct LeafStep<'a, M> {
     /// The settings of each array.
     pub(super) settings: &'a [M],
+    /// Which arrays are trained; others stay as they are.
+    pub(super) are_trained: &'a [bool],
     pub(super) skip: Skip,
     pub(super) masks: Masks,
     pub(super) counters: &'a mut [Vec<Float64>],
@@ -91,6 +96,9 @@ impl<M: Method> LeafStep<'_, M> {
 impl<M: Method> FloatRule for LeafStep<'_, M> {
     fn apply<T: FloatElement>(&mut self, position: usize, arrays: Vec<Array<T>>) -> Vec<Array<T>> {
         let [p, g, states @ ..] = &arrays[..] else { return Vec::new() };
+        if !self.are_trained[position] {
+            return [p].into_iter().chain(states).cloned().collect();
+        }
         let changes = self.changes(position, g);
         let (mut new_states, mut counters) = (states.to_vec(), self.counters[position].clone());
         let new = self.settings[position].step(p, g, &mut new_states, &mut counters);

@@ -9,6 +9,7 @@ use jit_runtime::ir::Type;
 
 use super::Method;
 use super::leaf::{LeafStep, Masks, Zeros};
+use crate::nn::are_trained;
 use crate::{Float64, Mask, Site, Traverse};
 
 /// An optimiser of parameters of a type, by a method: see [`Sgd`](super::Sgd), [`RmsProp`](super::RmsProp),
@@ -45,10 +46,12 @@ pub enum Skip {
 }
 
 impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
-    /// Creates an optimiser, whose state is as wide as the parameters.
+    /// Creates an optimiser, whose state is as wide as the parameters. Of a [module](crate::nn), the parameters that
+    /// are not frozen are trained; of a value without such parameters, all float arrays are.
     #[must_use]
     pub fn with_method(parameters: &P, settings: M) -> Self {
-        let states = ad::suspend(|| map_floats(&mut Zeros { count: M::STATES }, &[parameters], M::STATES));
+        let mut zeros = Zeros { count: M::STATES, are_trained: are_trained(parameters) };
+        let states = ad::suspend(|| map_floats(&mut zeros, &[parameters], M::STATES));
         let count = |(_, var): (String, Var)| if var.ty().is_float() { M::COUNTERS } else { 0 };
         let counts = owned_with_paths(parameters).into_iter().map(count);
         let counters = counts.map(|count| vec![Float64::opaque(0.0); count]).collect();
@@ -180,7 +183,9 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
     #[track_caller]
     fn step_all(&mut self, parameters: &mut P, gradients: &P, masks: Masks) {
         let settings = self.settings_of_each(parameters);
-        let mut step = LeafStep { settings: &settings, skip: self.skip, masks, counters: &mut self.counters };
+        let (are_trained, skip) = (are_trained(parameters), self.skip);
+        let mut step =
+            LeafStep { settings: &settings, are_trained: &are_trained, skip, masks, counters: &mut self.counters };
         let variables = ad::Variables::of(parameters);
         let trees: Vec<&P> = [&*parameters, gradients].into_iter().chain(&self.states).collect();
         let site = Site::here();

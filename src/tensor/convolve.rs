@@ -3,8 +3,8 @@
 use jit_core::misuse::Misuse;
 
 use super::Tensor;
-use super::convolve_derivatives::correlated_with_gradients;
-use super::lengths::{Sizes, is, number, product};
+use super::convolve_derivatives::{correlated_with_gradients, transposed};
+use super::lengths::{Sizes, is, is_same_shape, number, product};
 use super::shape::element_count;
 use super::view::{coordinates, number_of};
 use crate::Site;
@@ -67,7 +67,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn conv1d(&self, kernel: &Tensor<T>, padding: Padding, stride: usize) -> Self {
-        self.correlated(kernel, padding, &[stride])
+        self.convolve(kernel, &Window::new([stride], padding))
     }
 
     /// Correlates images `[batch, channel, row, column]` with kernels `[result channel, channel, row, column]`, by
@@ -79,22 +79,92 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn conv2d(&self, kernel: &Tensor<T>, padding: Padding, strides: [usize; 2]) -> Self {
-        self.correlated(kernel, padding, &strides)
+        self.convolve(kernel, &Window::new(strides, padding))
     }
 
+    /// Correlates volumes `[batch, channel, plane, row, column]` with kernels `[result channel, channel, plane, row,
+    /// column]`, by strides along planes, rows and columns: see [`Tensor::conv1d`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Tensor::conv1d`].
+    #[must_use]
     #[track_caller]
-    fn correlated(&self, kernel: &Tensor<T>, padding: Padding, strides: &[usize]) -> Self {
+    pub fn conv3d(&self, kernel: &Tensor<T>, padding: Padding, strides: [usize; 3]) -> Self {
+        self.convolve(kernel, &Window::new(strides, padding))
+    }
+
+    /// Correlates `[batch, channel, …]` with kernels `[result channel, channel of a group, …]` that move as a window.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    /// use jit::tensor::{Padding, Window};
+    ///
+    /// let signal = Tensor::from([[[1.0f32, 2.0, 4.0, 8.0]]]);
+    /// let kernel = Tensor::from([[[1.0f32, -1.0]]]);
+    /// let every_other = Window::new([1], Padding::Valid).with_dilations([2]);
+    /// assert_eq!(signal.convolve(&kernel, &every_other).to_vec()?, [-3.0, -6.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Tensor::conv1d`], and when the channels are no multiple of the groups.
+    #[must_use]
+    #[track_caller]
+    pub fn convolve(&self, kernel: &Tensor<T>, window: &Window) -> Self {
         match self.array.grad_enabled() || kernel.array.grad_enabled() {
-            true => correlated_with_gradients(self, kernel, padding, strides),
-            false => self.correlated_values(kernel, padding, strides),
+            true => correlated_with_gradients(self, kernel, window),
+            false => self.correlated_values(kernel, window),
+        }
+    }
+
+    /// Computes the transpose of a convolution by its input, of an input of the given lengths behind the first two
+    /// axes: each element of this tensor, `[batch, result channel, …]`, adds its multiple of a kernel `[result channel,
+    /// channel of a group, …]` to the place that it would be computed from. Also called deconvolution.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    /// use jit::tensor::{Padding, Window};
+    ///
+    /// let signal = Tensor::from([[[1.0f32, 10.0]]]);
+    /// let kernel = Tensor::from([[[1.0f32, 2.0, 3.0]]]);
+    /// let apart = Window::new([2], Padding::Valid);
+    /// assert_eq!(signal.convolve_transposed(&kernel, &apart, &[5]).to_vec()?, [1.0, 2.0, 13.0, 20.0, 30.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the convolution of such an input has another shape than this tensor.
+    #[must_use]
+    #[track_caller]
+    pub fn convolve_transposed(&self, kernel: &Tensor<T>, window: &Window, lengths: &[usize]) -> Self {
+        let is_possible = self.ndim() == kernel.ndim() && self.ndim() == lengths.len() + 2;
+        if !is_possible {
+            refuse(&self.shape, &kernel.shape, window);
+        }
+        let mut input = Sizes::from_slice(&[self.shape[0], kernel.shape[1] * window.groups]);
+        input.extend(lengths.iter().map(|&length| Size::from(length)));
+        match Correlation::new(&input, &kernel.shape, window) {
+            Some(plan) if is_same_shape(&plan.shape, &self.shape) => transposed(self, kernel, &input, window),
+            Some(plan) => {
+                let what = format!(
+                    "a convolution of shape {input:?} with kernels of shape {:?} has the shape {:?}, and its transpose \
+                    got a tensor of shape {:?}",
+                    &*kernel.shape, &*plan.shape, &*self.shape
+                );
+                Misuse::new(what, Site::here()).hint("pass the lengths that such a convolution begins with").panic()
+            }
+            None => refuse(&input, &kernel.shape, window),
         }
     }
 
     /// Computes a correlation.
     #[track_caller]
-    pub(super) fn correlated_values(&self, kernel: &Tensor<T>, padding: Padding, strides: &[usize]) -> Self {
-        let Some(plan) = Correlation::new(&self.shape, &kernel.shape, padding, strides) else {
-            refuse(&self.shape, &kernel.shape, padding, strides)
+    pub(super) fn correlated_values(&self, kernel: &Tensor<T>, window: &Window) -> Self {
+        let Some(plan) = Correlation::new(&self.shape, &kernel.shape, window) else {
+            refuse(&self.shape, &kernel.shape, window)
         };
         let count = element_count(&plan.shape);
         let array = if is(count, 0) || is(plan.taps(), 0) {
@@ -110,22 +180,69 @@ impl<T: Number> Tensor<T> {
 
 #[cold]
 #[track_caller]
-fn refuse(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) -> ! {
-    let what = format!(
-        "a tensor of shape {input:?} cannot be convolved with kernels of shape {kernel:?}, padding {padding:?} and \
-        strides {strides:?}"
-    );
-    let hint = match strides.len() {
+fn refuse(input: &[Size], kernel: &[Size], window: &Window) -> ! {
+    let what =
+        format!("a tensor of shape {input:?} cannot be convolved with kernels of shape {kernel:?} and {window:?}");
+    let hint = match window.strides.len() {
         1 => {
             "shapes are [batch, channel, position] and [result channel, channel, position], strides positive, kernels \
             no longer than the padded signal"
         }
-        _ => {
+        2 => {
             "shapes are [batch, channel, row, column] and [result channel, channel, row, column], strides positive, \
             kernels no larger than the padded image"
         }
+        _ => {
+            "shapes are [batch, channel, plane, row, column] and [result channel, channel, plane, row, column], \
+            strides positive, kernels no larger than the padded volume"
+        }
     };
-    Misuse::new(what, Site::here()).hint(hint).panic()
+    let groups = "with groups, kernels have only the channels of one group, and the numbers of channels are multiples \
+                  of the groups";
+    let misuse = Misuse::new(what, Site::here()).hint(hint);
+    if window.groups == 1 { misuse.panic() } else { misuse.hint(groups).panic() }
+}
+
+/// How kernels move over the axes of an input, behind the first two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// How far they extend beyond the edges of each axis.
+    pub paddings: Vec<Padding>,
+    /// The distances between their places along each axis.
+    pub strides: Vec<usize>,
+    /// The distances between the elements of a kernel along each axis.
+    pub dilations: Vec<usize>,
+    /// The number of groups of channels: results of a group depend only on the channels of the input in that group.
+    pub groups: usize,
+}
+
+impl Window {
+    /// Creates a window that moves by these strides along as many axes, with one padding for all of them.
+    #[must_use]
+    pub fn new(strides: impl Into<Vec<usize>>, padding: Padding) -> Self {
+        let strides = strides.into();
+        let axes = strides.len();
+        Window { paddings: vec![padding; axes], strides, dilations: vec![1; axes], groups: 1 }
+    }
+
+    /// Sets the distances between the elements of a kernel.
+    #[must_use]
+    pub fn with_dilations(self, dilations: impl Into<Vec<usize>>) -> Self {
+        Window { dilations: dilations.into(), ..self }
+    }
+
+    /// Sets the number of groups of channels.
+    #[must_use]
+    pub fn with_groups(self, groups: usize) -> Self {
+        Window { groups, ..self }
+    }
+
+    /// Returns whether it can move over tensors.
+    fn is_valid(&self) -> bool {
+        let axes = self.strides.len();
+        let is_positive = self.strides.iter().chain(&self.dilations).all(|&distance| distance > 0);
+        is_positive && self.paddings.len() == axes && self.dilations.len() == axes && self.groups > 0
+    }
 }
 
 /// The elements that contribute to the results of a correlation.
@@ -134,23 +251,27 @@ pub(super) struct Correlation {
     pub(super) kernel: Sizes,
     pub(super) shape: Sizes,
     pub(super) before: Sizes,
-    pub(super) strides: Vec<usize>,
+    pub(super) window: Window,
     /// Whether the products of each result are few enough to be unrolled.
     is_unrolled: bool,
 }
 
-/// The work of a lane: the first element of its kernel, its image and its position there.
+/// The work of a lane: the first element of its kernel, its image, the first channel of its group, and its position.
 struct Lane {
     kernel: UInt,
     image: UInt,
+    channel: Option<UInt>,
     corner: Vec<UInt>,
 }
 
 impl Correlation {
     #[track_caller]
-    pub(super) fn new(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) -> Option<Self> {
-        let axes = strides.len() + 2;
-        if input.len() != axes || kernel.len() != axes || strides.contains(&0) || input[1] != kernel[1] {
+    pub(super) fn new(input: &[Size], kernel: &[Size], window: &Window) -> Option<Self> {
+        let (axes, groups) = (window.strides.len() + 2, window.groups);
+        if !window.is_valid() || input.len() != axes || kernel.len() != axes || input[1] != kernel[1] * groups {
+            return None;
+        }
+        if groups > 1 && kernel[0] % groups != 0 {
             return None;
         }
         let (mut input, mut kernel) = (Sizes::from_slice(input), Sizes::from_slice(kernel));
@@ -161,16 +282,35 @@ impl Correlation {
                 *length = length.get().into();
             }
         }
-        input[1] = kernel[1];
+        input[1] = kernel[1] * groups;
         let shape = Sizes::from_slice(&[input[0], kernel[0]]);
-        let mut plan =
-            Correlation { input, kernel, shape, before: Sizes::new(), strides: strides.to_vec(), is_unrolled };
-        for (axis, &stride) in strides.iter().enumerate() {
-            let (before, result) = padding.resolve(plan.input[axis + 2], plan.kernel[axis + 2], stride)?;
+        let mut plan = Correlation { input, kernel, shape, before: Sizes::new(), window: window.clone(), is_unrolled };
+        for (axis, &stride) in window.strides.iter().enumerate() {
+            let reach = plan.reach(axis);
+            let (before, result) = window.paddings[axis].resolve(plan.input[axis + 2], reach, stride)?;
             plan.before.push(before);
             plan.shape.push(result.settled());
         }
         Some(plan)
+    }
+
+    /// Returns the number of elements from the first to the last one that a kernel reads along an axis.
+    #[track_caller]
+    fn reach(&self, axis: usize) -> Size {
+        let length = self.kernel[axis + 2];
+        match self.window.dilations[axis] {
+            1 => length,
+            dilation => (length.max(1) - 1) * dilation + length.min(1),
+        }
+    }
+
+    /// Returns the number of result channels in a group.
+    #[track_caller]
+    pub(super) fn results_of_group(&self) -> Size {
+        match self.window.groups {
+            1 => self.kernel[0],
+            groups => self.kernel[0] / groups,
+        }
     }
 
     /// Returns the number of products in the sum of each result.
@@ -183,8 +323,11 @@ impl Correlation {
     fn compute<T: Number>(&self, input: &Array<T>, kernel: &Array<T>) -> Array<T> {
         let count = product(&self.shape);
         let at = coordinates(&self.shape, &UInt::arange(count));
-        let corner = at[2..].iter().zip(&self.strides).map(|(at, &stride)| at * stride as u32);
-        let lane = Lane { kernel: &at[1] * number(self.taps()), image: at[0].clone(), corner: corner.collect() };
+        let corner = at[2..].iter().zip(&self.window.strides).map(|(at, &stride)| at * stride as u32);
+        let is_grouped = self.window.groups > 1;
+        let channel = is_grouped.then(|| &at[1] / number(self.results_of_group()) * number(self.kernel[1]));
+        let first = &at[1] * number(self.taps());
+        let lane = Lane { kernel: first, image: at[0].clone(), channel, corner: corner.collect() };
         let sum = if self.is_unrolled {
             let taps = (0..self.taps().now() as u32).map(UInt::from);
             taps.fold(Array::from(T::default()), |sum, tap| self.add_product(&sum, input, kernel, &lane, &tap))
@@ -205,11 +348,15 @@ impl Correlation {
         tap: &UInt,
     ) -> Array<T> {
         let within = coordinates(&self.kernel[1..], tap);
-        let mut at = vec![lane.image.clone(), within[0].clone()];
+        let channel = match &lane.channel {
+            Some(first) => first + &within[0],
+            None => within[0].clone(),
+        };
+        let mut at = vec![lane.image.clone(), channel];
         let mut inside: Option<Mask> = None;
         for (axis, (corner, within)) in lane.corner.iter().zip(&within[1..]).enumerate() {
             // Before the edge this wraps to a number beyond the other edge.
-            let position = corner + within - number(self.before[axis]);
+            let position = corner + spread(within, self.window.dilations[axis]) - number(self.before[axis]);
             if self.reaches_out(axis) {
                 let is_inside = position.lt(number(self.input[axis + 2]));
                 inside = Some(inside.map_or(is_inside.clone(), |inside| inside & &is_inside));
@@ -228,9 +375,15 @@ impl Correlation {
     #[track_caller]
     fn reaches_out(&self, axis: usize) -> bool {
         let (before, length) = (self.before[axis], self.input[axis + 2]);
-        let end = (self.shape[axis + 2] - 1) * self.strides[axis] + self.kernel[axis + 2];
+        let end = (self.shape[axis + 2] - 1) * self.window.strides[axis] + self.reach(axis);
         !(is(before, 0) && end <= length)
     }
+}
+
+/// Returns a position in a kernel times the distance of its elements.
+#[track_caller]
+pub(super) fn spread(position: &UInt, dilation: usize) -> UInt {
+    if dilation == 1 { position.clone() } else { position * dilation as u32 }
 }
 
 #[track_caller]

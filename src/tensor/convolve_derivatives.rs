@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use jit_core::ad::{CustomOp, custom};
 
-use super::convolve::{Correlation, Padding};
+use super::convolve::{Correlation, Window, spread};
 use super::lengths::{Sizes, number, product};
 use super::view::{coordinates, number_of};
 use super::{Tensor, filled};
@@ -23,20 +23,34 @@ const FEW_LANES: usize = 4096;
 pub(super) fn correlated_with_gradients<T: Number>(
     input: &Tensor<T>,
     kernel: &Tensor<T>,
-    padding: Padding,
-    strides: &[usize],
+    window: &Window,
 ) -> Tensor<T> {
     let shapes = [Sizes::from_slice(&input.shape), Sizes::from_slice(&kernel.shape)];
-    let form = Form { shapes, padding, strides: strides.to_vec(), number: PhantomData };
+    let form = Form { shapes, window: window.clone(), number: PhantomData };
     form.combine(Sought::Result, input, kernel)
+}
+
+/// Computes the transpose of a convolution by its input, which has the given shape.
+#[track_caller]
+pub(super) fn transposed<T: Number>(
+    results: &Tensor<T>,
+    kernel: &Tensor<T>,
+    input: &[Size],
+    window: &Window,
+) -> Tensor<T> {
+    let shapes = [Sizes::from_slice(input), Sizes::from_slice(&kernel.shape)];
+    let form = Form { shapes, window: window.clone(), number: PhantomData };
+    match results.array.grad_enabled() || kernel.array.grad_enabled() {
+        true => form.combine(Sought::Input, results, kernel),
+        false => form.compute(Sought::Input, results, kernel),
+    }
 }
 
 /// The shapes of a convolution's input and kernels, and how one moves over the other.
 #[derive(Clone)]
 struct Form<T> {
     shapes: [Sizes; 2],
-    padding: Padding,
-    strides: Vec<usize>,
+    window: Window,
     number: PhantomData<T>,
 }
 
@@ -60,12 +74,12 @@ impl<T: Number> Form<T> {
     #[track_caller]
     fn compute(&self, sought: Sought, a: &Tensor<T>, b: &Tensor<T>) -> Tensor<T> {
         let shape = match sought {
-            Sought::Result => return a.correlated_values(b, self.padding, &self.strides),
+            Sought::Result => return a.correlated_values(b, &self.window),
             Sought::Input => &self.shapes[0],
             Sought::Kernel => &self.shapes[1],
         };
         let [input, kernel] = &self.shapes;
-        let plan = Correlation::new(input, kernel, self.padding, &self.strides).expect("the convolution was checked");
+        let plan = Correlation::new(input, kernel, &self.window).expect("the convolution was checked");
         let transposed = Transposed { plan, is_of_input: sought == Sought::Input };
         let array = if T::TYPE.is_float() && T::TYPE.bits() == 16 {
             transposed.compute(&a.array.cast::<f32>(), &b.array.cast::<f32>()).cast()
@@ -122,8 +136,11 @@ impl Transposed {
     /// Returns the shape, and the axes that each of its elements is summed over.
     fn axes(&self) -> (Sizes, Sizes) {
         let Correlation { input, kernel, shape, .. } = &self.plan;
-        let (of, first, rest) =
-            if self.is_of_input { (input, kernel[0], &kernel[2..]) } else { (kernel, shape[0], &shape[2..]) };
+        let (of, first, rest) = if self.is_of_input {
+            (input, self.plan.results_of_group(), &kernel[2..])
+        } else {
+            (kernel, shape[0], &shape[2..])
+        };
         let summed = [first].into_iter().chain(rest.iter().copied());
         (of.clone(), summed.collect())
     }
@@ -153,27 +170,24 @@ impl Transposed {
     /// Returns one of the products of an element.
     #[track_caller]
     fn product_at<T: Number>(&self, results: &Array<T>, factor: &Array<T>, at: &[UInt], tap: &UInt) -> Array<T> {
-        let Correlation { input, kernel, shape, before, strides, .. } = &self.plan;
+        let Correlation { input, kernel, shape, before, window, .. } = &self.plan;
         let within = coordinates(&self.axes().1, tap);
         // The result's place, and that of the other factor.
-        let (mut place, mut other) = match self.is_of_input {
-            true => (vec![at[0].clone(), within[0].clone()], vec![within[0].clone(), at[1].clone()]),
-            false => (vec![within[0].clone(), at[0].clone()], vec![within[0].clone(), at[1].clone()]),
-        };
+        let [mut place, mut other] = self.channels(at, &within[0]);
         let mut inside: Option<Mask> = None;
-        for axis in 0..strides.len() {
-            let (stride, before) = (strides[axis] as u32, number(before[axis]));
-            let (of, moved) = (&at[axis + 2], &within[axis + 1]);
+        for axis in 0..window.strides.len() {
+            let (stride, dilation) = (window.strides[axis] as u32, window.dilations[axis]);
+            let (of, moved, before) = (&at[axis + 2], &within[axis + 1], number(before[axis]));
             let is_inside = if self.is_of_input {
                 // Before the edge this wraps to a number beyond the other edge.
-                let distance = of + before - moved;
+                let distance = of + before - spread(moved, dilation);
                 let position = &distance / stride;
                 let is_inside = position.lt(number(shape[axis + 2]));
                 place.push(position.clone());
                 other.push(moved.clone());
                 if stride == 1 { is_inside } else { is_inside & distance.eq(position * stride) }
             } else {
-                let position = moved * stride + of - before;
+                let position = moved * stride + spread(of, dilation) - before;
                 place.push(moved.clone());
                 other.push(position.clone());
                 position.lt(number(input[axis + 2]))
@@ -186,6 +200,24 @@ impl Transposed {
             false => (number_of(shape, &place), number_of(input, &other)),
         };
         results.gather_masked(&place, &inside) * factor.gather_masked(&other, &inside)
+    }
+
+    /// Returns image and channel of the result, and the first two coordinates of the other factor.
+    #[track_caller]
+    fn channels(&self, at: &[UInt], within: &UInt) -> [Vec<UInt>; 2] {
+        let (channels, results) = (number(self.plan.kernel[1]), number(self.plan.results_of_group()));
+        match (self.is_of_input, self.plan.window.groups) {
+            (true, 1) => [vec![at[0].clone(), within.clone()], vec![within.clone(), at[1].clone()]],
+            (true, _) => {
+                let result = &at[1] / &channels * results + within;
+                [vec![at[0].clone(), result.clone()], vec![result, &at[1] % channels]]
+            }
+            (false, 1) => [vec![within.clone(), at[0].clone()], vec![within.clone(), at[1].clone()]],
+            (false, _) => {
+                let channel = &at[0] / results * channels + &at[1];
+                [vec![within.clone(), at[0].clone()], vec![within.clone(), channel]]
+            }
+        }
     }
 }
 

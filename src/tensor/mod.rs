@@ -64,7 +64,7 @@ mod view;
 mod view_derivatives;
 
 pub use broadcast::TensorOperand;
-pub use convolve::Padding;
+pub use convolve::{Padding, Window};
 pub use edges::Edge;
 pub use index::{Ellipsis, Index, IntoIndex};
 pub use make::Nested;

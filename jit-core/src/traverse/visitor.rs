@@ -1,5 +1,7 @@
 //! Visitors: the position in a value, and the leaves found there.
 
+use std::any::Any;
+
 use super::Traverse;
 use super::lent::Lent;
 use crate::graph::Var;
@@ -127,8 +129,13 @@ pub struct VisitorMut<'a> {
     visit: &'a mut dyn FnMut(&str, &mut Var),
     /// Called for sizes, if requested.
     sizes: Option<&'a mut Resize<'a>>,
+    /// Called for settings, if requested.
+    settings: Option<&'a mut Set<'a>>,
     path: Path,
 }
+
+/// Called with the path of a setting, and the setting.
+type Set<'a> = dyn FnMut(&str, &mut dyn Any) + 'a;
 
 impl<'a> Visitor<'a> {
     /// Creates a visitor that calls a function with each array.
@@ -233,17 +240,32 @@ impl<'a> Visitor<'a> {
 impl<'a> VisitorMut<'a> {
     /// Creates a visitor that calls a function with each array.
     pub fn new(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
-        VisitorMut { visit, sizes: None, path: Path::default() }
+        VisitorMut { visit, sizes: None, settings: None, path: Path::default() }
     }
 
     /// Creates a visitor that calls a function with each array, and another one with each size.
     pub(crate) fn with_sizes(visit: &'a mut dyn FnMut(&str, &mut Var), sizes: &'a mut Resize<'a>) -> Self {
-        VisitorMut { visit, sizes: Some(sizes), path: Path::default() }
+        VisitorMut { visit, sizes: Some(sizes), settings: None, path: Path::default() }
     }
 
     /// Creates a visitor that calls a function with each array and its path.
     pub fn with_paths(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
-        VisitorMut { visit, sizes: None, path: Path::wanted() }
+        VisitorMut { visit, sizes: None, settings: None, path: Path::wanted() }
+    }
+
+    /// Makes the visitor call another function with each setting and its path.
+    #[must_use]
+    pub fn and_settings(self, settings: &'a mut (dyn FnMut(&str, &mut dyn Any) + 'a)) -> Self {
+        VisitorMut { settings: Some(settings), path: Path::wanted(), ..self }
+    }
+
+    /// Lends a setting: a host value that is changed in whole values, as whether the layers of a network train. Its
+    /// type says what it is. [`Traverse::traverse`] passes its value to [`Visitor::host`], because what is recorded
+    /// depends on it.
+    pub fn setting(&mut self, setting: &mut dyn Any) {
+        if let Some(visit) = &mut self.settings {
+            visit(&self.path.text, setting);
+        }
     }
 
     /// Lends a size. A frozen function that returns a size returns the right one for each call.

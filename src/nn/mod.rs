@@ -1,0 +1,93 @@
+//! Modules of neural networks: layers, losses, initial values, state by name.
+//!
+//! A module is an ordinary value, a struct of [`Parameter`]s, [`Buffer`]s and other modules that derives `Traverse`. So
+//! derivatives, optimisers, frozen functions and saved states see all of it, and its `forward` is traced like any other
+//! function.
+//!
+//! ```
+//! use jit::nn::{self, Linear, Module, Relu};
+//! use jit::optim::Adam;
+//! use jit::prelude::*;
+//!
+//! type Net = (Linear, Relu, Linear);
+//!
+//! #[freeze]
+//! fn step(net: &mut Net, adam: &mut Adam<Net>, x: &Tensor<f32>, y: &Tensor<u32>) -> Tensor<f32> {
+//!     let loss = |net: &mut Net| nn::cross_entropy(&net.forward(x), y);
+//!     let (loss, gradient) = nn::value_and_grad(net, loss).expect("the loss has derivatives");
+//!     adam.step(net, &gradient);
+//!     loss
+//! }
+//!
+//! let mut rng = jit::random::rng(1);
+//! let mut net: Net = (Linear::new(2, 16, &mut rng), Relu, Linear::new(16, 2, &mut rng));
+//! let mut adam = Adam::new(&net, 0.05);
+//! let x = Tensor::from([[0.0f32, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]);
+//! let y = Tensor::from([0u32, 1, 1, 0]);
+//! for _ in 0..100 {
+//!     step(&mut net, &mut adam, &x, &y);
+//! }
+//! assert_eq!(net.infer(&x).argmax(1).to_vec()?, [0, 1, 1, 0]);
+//! # Ok::<(), jit::Error>(())
+//! ```
+//!
+//! | to | write |
+//! |---|---|
+//! | differentiate a loss by the parameters | [`value_and_grad`] |
+//! | switch between training and evaluation | [`Model::train`], [`Model::eval`]; [`Module::infer`] evaluates a copy |
+//! | stop the training of a part | [`Model::freeze`] |
+//! | compute without gradients | [`ad::suspend`](crate::ad::suspend) |
+//! | copy, change or compare the state | [`Model::state_dict`], [`Model::load_state_dict`] |
+//! | keep all that training needs to continue | [`StateDict::checkpoint`] of model, optimiser and generators |
+//! | see what there is | [`Model::summary`] |
+//!
+//! Formulas and settings are those of PyTorch's modules of the same names.
+
+mod activation;
+mod check;
+mod conv;
+mod dropout;
+mod gradients;
+pub mod init;
+mod kind;
+mod linear;
+mod loss;
+mod mode;
+mod model;
+mod module;
+mod norm;
+mod parameter;
+mod sequential;
+mod state;
+mod summary;
+
+pub use activation::{
+    Elu, Gelu, GeluTanh, Hardtanh, Identity, LeakyRelu, LogSoftmax, Mish, Relu, Selu, Sigmoid, Silu, Softmax, Softplus,
+    Tanh, elu, gelu, gelu_tanh, hardtanh, leaky_relu, log_softmax, mish, relu, selu, silu, softmax, softplus,
+};
+pub use conv::{Conv, Conv1d, Conv2d, Conv3d};
+pub use dropout::Dropout;
+pub use gradients::value_and_grad;
+pub use kind::Kind;
+pub use linear::{Bilinear, Linear, linear};
+pub use loss::{
+    BceLoss, BceWithLogitsLoss, CrossEntropy, HuberLoss, KlDivLoss, L1Loss, MseLoss, Reduction, SmoothL1Loss, bce_loss,
+    bce_with_logits_loss, cross_entropy, huber_loss, kl_div_loss, l1_loss, mse_loss, nll_loss, smooth_l1_loss,
+};
+pub use mode::Mode;
+pub use model::Model;
+pub use module::{Function, Module};
+pub use norm::{BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d};
+pub use parameter::{Buffer, Parameter};
+pub use sequential::Sequential;
+pub use state::{LoadOptions, LoadReport, StateDict};
+pub use summary::Summary;
+
+pub(crate) use kind::are_trained;
+
+use crate::Element;
+
+/// Returns whether elements have 16 bits, so that what adds up is computed in single precision.
+fn is_half<T: Element>() -> bool {
+    T::TYPE.is_float() && T::TYPE.bits() == 16
+}

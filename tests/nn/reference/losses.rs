@@ -1,0 +1,76 @@
+//! Losses, with each reduction.
+
+use jit::nn::*;
+use jit::prelude::*;
+
+use super::{Case, check_function};
+
+const REDUCTIONS: [(&str, Reduction); 3] =
+    [("none", Reduction::None), ("sum", Reduction::Sum), ("mean", Reduction::Mean)];
+
+#[test]
+fn losses_of_elements_are_those_of_pytorch() {
+    for (name, reduction) in REDUCTIONS {
+        let both = ["x", "y"];
+        check_function(&format!("mse.{name}"), &both, |x| MseLoss { reduction }.loss(&x[0], &x[1]));
+        check_function(&format!("l1.{name}"), &both, |x| L1Loss { reduction }.loss(&x[0], &x[1]));
+        check_function(&format!("huber.{name}"), &both, |x| HuberLoss { delta: 0.6, reduction }.loss(&x[0], &x[1]));
+        let smooth = SmoothL1Loss { beta: 0.6, reduction };
+        check_function(&format!("smooth_l1.{name}"), &both, |x| smooth.loss(&x[0], &x[1]));
+        check_function(&format!("bce.{name}"), &both, |x| BceLoss { reduction }.loss(&x[0], &x[1]));
+        let weighted = BceWithLogitsLoss { positive_weight: 1.5, reduction };
+        check_function(&format!("bce_logits.{name}"), &both, |x| weighted.loss(&x[0], &x[1]));
+    }
+}
+
+#[test]
+fn divergences_are_those_of_pytorch() {
+    for (name, reduction) in REDUCTIONS.into_iter().chain([("batchmean", Reduction::BatchMean)]) {
+        let of = |log_target: bool| KlDivLoss { log_target, reduction };
+        check_function(&format!("kl.{name}"), &["x", "y"], |x| of(false).loss(&x[0], &x[1]));
+        check_function(&format!("kl_log.{name}"), &["x", "y"], |x| of(true).loss(&x[0], &x[1]));
+    }
+}
+
+#[test]
+fn cross_entropies_are_those_of_pytorch() {
+    let weights = || Tensor::from([0.5f64, 1.0, 2.0, 0.25]);
+    for (name, reduction) in REDUCTIONS {
+        let check = |case: &str, loss: &CrossEntropy<f64>| {
+            let case = format!("{case}.{name}");
+            let y = Case::named(&case).get("y").whole();
+            check_function(&case, &["x"], |x| loss.loss(&x[0], &y));
+        };
+        let plain = CrossEntropy::new().with_reduction(reduction);
+        let smooth = plain.clone().with_label_smoothing(0.2);
+        check("cross_entropy", &plain);
+        check("cross_entropy_deep", &plain);
+        check("cross_entropy_all", &smooth.clone().with_weights(weights()).with_ignored(1));
+        check("cross_entropy_ignored", &smooth.clone().with_ignored(1));
+        check("cross_entropy_weights", &smooth.with_weights(weights()));
+        let y = Case::named(&format!("nll.{name}")).get("y").whole();
+        let nll = plain.clone().with_weights(weights());
+        check_function(&format!("nll.{name}"), &["x"], |x| nll.loss_of_logarithms(&log_softmax(&x[0], 1), &y));
+        let soft = plain.with_weights(weights()).with_label_smoothing(0.1);
+        check_function(&format!("cross_entropy_soft.{name}"), &["x", "y"], |x| {
+            soft.loss_of_probabilities(&x[0], &x[1])
+        });
+    }
+}
+
+#[test]
+fn a_target_that_is_no_class_makes_the_loss_not_a_number() {
+    let logits = Tensor::<f32>::zeros([2, 3]);
+    assert!(cross_entropy(&logits, &Tensor::from([0, 3])).item().unwrap().is_nan());
+    assert!(cross_entropy(&logits, &Tensor::from([0, -1])).item().unwrap().is_nan());
+    let ignoring = CrossEntropy::new().with_ignored(-1);
+    assert!((ignoring.loss(&logits, &Tensor::from([0, -1])).item().unwrap() - 3f32.ln()).abs() < 1e-6);
+}
+
+/// 65504 is the largest number of `f16`.
+#[test]
+fn losses_of_halves_add_up_in_single_precision() {
+    let x = Tensor::full(half::f16::from_f32(200.0), [1000]).make_opaque();
+    let y = x.zeros_like();
+    assert_eq!(mse_loss(&x, &y).item().unwrap().to_f32(), 40000.0);
+}

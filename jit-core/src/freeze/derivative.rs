@@ -35,9 +35,9 @@ impl Derivatives {
     /// Returns the derivatives of a function, which are made when they are wanted first.
     pub(super) fn of<'a>(place: &'a OnceLock<Arc<Derivatives>>, function: &Function) -> &'a Arc<Derivatives> {
         place.get_or_init(|| {
-            let (options, policy) = (Options { budget: None, ..function.options }, function.policy);
+            let options = Options { budget: None, ..function.options };
             let [backward, forward] = [&["call", "gradients"], &["call", "tangents"]]
-                .map(|names| Function::at(function.site, function.name, names, options).with_policy(policy));
+                .map(|names| Function::at(function.site, function.name, names, options).with_policy(function.policy));
             Arc::new(Derivatives { backward, forward })
         })
     }

@@ -99,7 +99,8 @@ impl<'a> Loop<'a> {
         let region = region::innermost_loop();
         let mut copy = Substitution::new(self.payload.id, region);
         for state in self.states().iter().filter(|state| state.is_memory) {
-            // Nothing reads it, but inner loops have it as a state. It belongs to no loop, so that copies can be copied.
+            // Nothing reads it, but inner loops have it as a state. It belongs to no loop, so that copies can be
+            // copied.
             copy.set(&state.param, record::placeholder(state.init.ty(), state.init.width()));
         }
         for (position, value) in values {

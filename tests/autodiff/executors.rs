@@ -231,6 +231,8 @@ fn the_conditions_of_calls_with_gradients_are_those_of_the_compilation() {
         broadcast.call(&three, &one).unwrap().backward().unwrap();
         assert_eq!(one.grad().to_vec().unwrap(), [3.0]);
         assert!(broadcast.call(&three, &three.detach()).is_err());
+        // One variable as two arguments has the widths of both examples.
+        assert!(broadcast.call(&three, &three).is_err());
     });
 }
 

@@ -265,3 +265,25 @@ fn weights_of_a_network_get_gradients_for_batches_of_several_sizes() {
         }
     });
 }
+
+/// A gradient that is stored between calls is an input: one recording without it, one with it.
+#[test]
+fn a_stored_gradient_costs_one_recording() {
+    #[freeze]
+    fn adds(x: &Float) {
+        (x * x).sum().backward().expect("it depends on the argument");
+    }
+    on_each_device(|| {
+        adds::clear();
+        let mut x = Float::from([1.0, 2.0]);
+        x.enable_grad();
+        for call in 1..6_u8 {
+            adds(&x);
+            let times = f32::from(call);
+            assert_eq!(x.grad().to_vec().unwrap(), [2.0 * times, 4.0 * times]);
+        }
+        x.clear_grad();
+        adds(&x);
+        assert_eq!(adds::stats().recordings, 2);
+    });
+}

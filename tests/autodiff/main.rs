@@ -3,6 +3,7 @@
 
 mod basics;
 mod branches;
+mod combined;
 mod custom;
 mod custom_rows;
 mod every_operation;

@@ -29,7 +29,10 @@ fn sums_and_products_have_derivatives_even_at_zeros() {
                 check_function(&name, &|x| x.prefix(ReduceOp::Mul, scan), &with_zeros(zeros));
             }
             check_second(&format!("sum {scan:?}"), &|x| x.prefix(ReduceOp::Add, scan), &VALUES);
-            check_second(&format!("product {scan:?}"), &|x| x.prefix(ReduceOp::Mul, scan), &VALUES);
+            for zeros in [&[][..], &[4], &[1, 2], &[0, 5, 10]] {
+                let name = format!("product {scan:?} {zeros:?}");
+                check_second(&name, &|x| x.prefix(ReduceOp::Mul, scan), &with_zeros(zeros));
+            }
         }
     });
 }

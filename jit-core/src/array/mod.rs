@@ -46,6 +46,7 @@ mod compare;
 pub(crate) mod compress;
 mod convert;
 pub(crate) mod derivatives;
+mod doubling;
 pub mod element;
 pub mod enums;
 mod helpers;

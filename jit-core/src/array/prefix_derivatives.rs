@@ -1,12 +1,15 @@
-//! The derivatives of prefix reductions, which are prefix reductions themselves.
+//! The derivatives of prefix reductions, which are prefix reductions themselves. Those of products that are
+//! differentiated again are products of elements at doubling distances (`doubling`).
 
 use jit_runtime::Error;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type};
 use smallvec::smallvec;
 
 use super::Scan;
+use super::doubling::Doubling;
 use super::prefix::{prefix_of, scan};
 use crate::graph::Var;
+use crate::graph::gradients;
 use crate::graph::payload::How;
 use crate::graph::tape::{Call, Flow, Rule};
 use crate::trace::scatter::{self, Request};
@@ -29,7 +32,8 @@ impl Rule for PrefixRule {
         let x = &call.inputs[0];
         let gradient = record::broadcast(gradient, x.width());
         Ok(smallvec![Some(match self.op {
-            ReduceOp::Mul => Products::of(x, self.scan).backward(&gradient),
+            ReduceOp::Mul if gradients::is_suspended() => Products::of(x, self.scan).backward(&gradient),
+            ReduceOp::Mul => Doubling::of(x, self.scan).backward(&gradient),
             ReduceOp::Min | ReduceOp::Max => Winners::of(x, self.op, self.scan).backward(&gradient),
             _ => scan(&gradient, ReduceOp::Add, self.scan.reversed()),
         })])
@@ -41,7 +45,8 @@ impl Rule for PrefixRule {
         let x = &call.inputs[0];
         let tangent = record::broadcast(tangent, x.width());
         Ok(smallvec![Some(match self.op {
-            ReduceOp::Mul => Products::of(x, self.scan).forward(&tangent),
+            ReduceOp::Mul if gradients::is_suspended() => Products::of(x, self.scan).forward(&tangent),
+            ReduceOp::Mul => Doubling::of(x, self.scan).forward(&tangent),
             ReduceOp::Min | ReduceOp::Max => Winners::of(x, self.op, self.scan).forward(&tangent),
             _ => scan(&tangent, ReduceOp::Add, self.scan),
         })])
@@ -52,7 +57,8 @@ impl Rule for PrefixRule {
 ///
 /// As long as no factor is zero, the derivative of a product by a factor is their quotient. A product with one zero
 /// depends on that factor alone, by the product of all others, and one with two zeros on none. So the first zero in the
-/// order of the scan is replaced by one in a second scan, whose products are those of the others.
+/// order of the scan is replaced by one in a second scan, whose products are those of the others. These values do not
+/// have the second derivatives of the products where factors are zero.
 struct Products {
     scan: Scan,
     /// The type of the array; halves are computed in single precision.
@@ -119,7 +125,7 @@ impl Products {
 
 /// Returns zero or one, in a float type.
 #[track_caller]
-fn number(ty: Type, value: u64) -> Var {
+pub(super) fn number(ty: Type, value: u64) -> Var {
     record::cast(ty, &record::literal(Type::U32, value, 1))
 }
 

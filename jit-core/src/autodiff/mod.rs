@@ -13,6 +13,7 @@
 //! | the graph as gradients see it | `vertex` |
 //! | reverse and forward mode | `reverse`, `forward` |
 //! | how gradients pass an operation, by its lanes | `node`, `weight`, `special`, `transposed` |
+//! | how they pass a scatter | `scattered`, `factors` |
 //! | recorded loops, traversals in them, per-lane local memory | `loops`, `inside`, `memory` |
 //! | fewer values for the gradients of evaluated ones | `simplify` |
 //! | gradients that nobody can ask for any more | `collect` |
@@ -25,6 +26,7 @@ mod checkpoint;
 mod collect;
 mod custom;
 mod draw;
+mod factors;
 mod form;
 mod forward;
 mod functional;

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use jit_runtime::ir::ReduceOp;
 use jit_runtime::{Error, ErrorKind};
 use rustc_hash::FxHashMap;
 
@@ -15,7 +16,7 @@ use crate::graph::op::Op;
 use crate::graph::payload::Payload;
 use crate::graph::tape::{Call, Flow};
 use crate::size::Size;
-use crate::trace::{local, record};
+use crate::trace::{local, record, reduce};
 
 /// Gradients on their way.
 #[derive(Default)]
@@ -203,7 +204,10 @@ impl Gradients {
         let Some(gradients) = self.results.remove(&key_of_call(call)) else { return Ok(()) };
         let flows = call.rule.backward(call, &gradients)?;
         for (input, flow) in call.inputs.iter().zip(flows) {
-            let Some(flow) = flow.filter(|_| carries(input)) else { continue };
+            let Some(mut flow) = flow.filter(|_| carries(input)) else { continue };
+            if call.rule.is_by_lane() && !self.is_per_lane() && input.width() == 1 && flow.width() != 1 {
+                flow = reduce::reduce(ReduceOp::Add, &flow);
+            }
             let is_shared = flow.lanes() == 1 || self.is_per_lane() && input.lanes() == 1;
             if flow.ty() != input.ty() || !(is_shared || flow.width() == input.width()) {
                 return Err(mismatch(call, input, &flow));

@@ -9,9 +9,10 @@ use std::cell::OnceCell;
 use jit_runtime::ir::{CompareOp, ReduceOp, Type};
 use jit_runtime::{Error, ErrorKind};
 
+use super::factors::Factors;
 use super::node::fitted;
 use super::vertex::carries;
-use super::weight::{Weight, compare, div, number, weighted};
+use super::weight::{Weight, compare, weighted};
 use crate::graph::Var;
 use crate::graph::payload::{How, Payload, ScatterPayload};
 use crate::size::Size;
@@ -64,31 +65,6 @@ struct Scattered<'a> {
     scatter: &'a ScatterPayload,
     result: &'a Var,
     factors: OnceCell<Factors>,
-}
-
-/// The factors of each element after a scatter that multiplies.
-struct Factors {
-    /// The product of those that are not zero.
-    product: Var,
-    /// The number of those that are zero.
-    zeros: Var,
-}
-
-impl Factors {
-    /// Returns the product of all factors but one. With one zero, only the others' product at the zero itself is not
-    /// zero; with two, none is.
-    #[track_caller]
-    fn without(&self, factor: &Var, read: impl Fn(&Var) -> Var) -> Var {
-        let is_zero = is_zero(factor);
-        let others = compare(CompareOp::Eq, &read(&self.zeros), &record::cast(Type::U32, &is_zero));
-        let divisor = record::select(&is_zero, &number(factor.ty(), 1.0), factor);
-        record::select(&others, &div(&read(&self.product), &divisor), &number(factor.ty(), 0.0))
-    }
-}
-
-#[track_caller]
-fn is_zero(factor: &Var) -> Var {
-    compare(CompareOp::Eq, factor, &number(factor.ty(), 0.0))
 }
 
 impl Scattered<'_> {
@@ -154,15 +130,10 @@ impl Scattered<'_> {
     #[track_caller]
     fn factors(&self) -> &Factors {
         self.factors.get_or_init(|| {
-            let ScatterPayload { target, value, mask, .. } = self.scatter;
-            let [before, own] = [target, value].map(is_zero);
-            let one = number(target.ty(), 1.0);
-            let mut product = record::select(&before, &one, target);
-            let mut zeros = record::cast(Type::U32, &before);
-            let factor = record::select(&own, &one, value);
-            self.write(&mut product, How::Reduce(ReduceOp::Mul), &factor, mask.as_ref());
-            self.write(&mut zeros, How::Reduce(ReduceOp::Add), &record::cast(Type::U32, &own), mask.as_ref());
-            Factors { product, zeros }
+            let ScatterPayload { target, index, value, mask, .. } = self.scatter;
+            let mut factors = Factors::of(target);
+            factors.multiply(index, value, mask.as_ref());
+            factors
         })
     }
 

@@ -12,6 +12,7 @@ use jit_runtime::{Error, Site};
 
 use crate::array::{Array, Mask, UInt};
 use crate::graph::Var;
+use crate::graph::node::flag;
 use crate::graph::payload::How;
 use crate::schedule::{self, Selected, Selection};
 use crate::trace::region::{self, Writes};
@@ -121,10 +122,11 @@ impl Compaction {
         Ok(compaction)
     }
 
-    /// Replaces the arrays by their values: they were written, but expressions of them were not.
+    /// Replaces the arrays by their values: they were written, but expressions of them were not. Those through which
+    /// gradients flow keep what they were computed from.
     fn forget_origins(&mut self) {
         let forget = |var: &mut Var| {
-            if let Some(buffer) = var.data() {
+            if let Some(buffer) = var.data().filter(|_| var.flags() & flag::GRAD == 0) {
                 *var = record::data_at(var.site(), var.ty(), var.width(), buffer);
             }
         };

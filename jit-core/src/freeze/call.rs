@@ -80,6 +80,7 @@ pub(super) fn call_of<A: Arguments, R: Recordable>(
         function.count_direct();
         return Ok(None);
     }
+    let _policy = function.enter_policy();
     let again = again.filter(|_| A::ARE_COPIES_COMPLETE);
     let call = Call::<'_, A, R>::new(function, site, of, again);
     let outcome = with_scratch(|scratch| call.run(scratch, arguments, body));

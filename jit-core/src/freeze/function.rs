@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
 
-use jit_runtime::cache::{self, LevelStats};
+use jit_runtime::cache::{self, CachePolicy, LevelStats, PolicyScope};
 use jit_runtime::fork::Held;
 use jit_runtime::log::{self, Level};
 use jit_runtime::recording::{Guard, Recording, Scalar};
@@ -52,6 +52,8 @@ pub struct Function {
     pub(super) parameters: &'static [&'static str],
     pub(super) site: Site,
     pub(super) options: Options,
+    /// How kernels are found.
+    pub(super) policy: CachePolicy,
     is_enabled: AtomicBool,
     is_listed: AtomicBool,
     pub(super) table: LazyLock<Mutex<Table>>,
@@ -206,6 +208,7 @@ impl Function {
             is_enabled: AtomicBool::new(options.enabled),
             is_listed: AtomicBool::new(false),
             options,
+            policy: CachePolicy::ReadWrite,
             table: LazyLock::new(Mutex::default),
             recording: Mutex::new(()),
             replays: AtomicU64::new(0),
@@ -213,6 +216,11 @@ impl Function {
             clock: AtomicU64::new(0),
             derivatives: OnceLock::new(),
         }
+    }
+
+    /// Sets how kernels are found.
+    pub(super) fn with_policy(self, policy: CachePolicy) -> Function {
+        Function { policy, ..self }
     }
 
     /// Returns the function, after adding it to those that [`functions`] returns.
@@ -237,6 +245,11 @@ impl Function {
     #[must_use]
     pub fn site(&self) -> Site {
         self.site
+    }
+
+    /// Makes the policy for the cache that of this thread, unless it is the usual one.
+    pub(super) fn enter_policy(&self) -> Option<PolicyScope> {
+        (self.policy != CachePolicy::ReadWrite).then(|| self.policy.enter())
     }
 
     /// Returns whether calls are recorded and replayed.

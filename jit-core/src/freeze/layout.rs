@@ -17,6 +17,7 @@ use super::function::Entry;
 use crate::autodiff;
 use crate::graph::Op;
 use crate::graph::node::{Node, Var, flag};
+use crate::graph::tape::{self, Tape};
 use crate::graph::{gradients, scopes};
 use crate::size::Size;
 use crate::trace::{fast, record};
@@ -82,7 +83,8 @@ pub(super) struct Layout {
     pub(super) lengths: Vec<usize>,
     /// The axes of the next array.
     next_lengths: Option<(u32, u32)>,
-    /// The arguments are those of an executor: each array is an input in memory of its own, however it is passed.
+    /// The arguments are those of an executor: each array is an input in memory of its own, however it is passed, with
+    /// the width of its own example.
     is_compiled: bool,
     /// Gradients do not flow through the call, even if arguments carry them.
     is_detached: bool,
@@ -196,7 +198,7 @@ impl Layout {
         // Equal constants are one node by value numbering, but may differ in the next call.
         let is_constant = var.op() == Op::Literal;
         let is_recorded = carries && !self.is_detached;
-        let is_separate = is_constant || (self.is_compiled && !is_shared && !is_recorded);
+        let is_separate = is_constant || (self.is_compiled && !is_shared);
         let known = if is_separate { None } else { self.known(var) };
         if !is_shared {
             self.order.push(known.unwrap_or(self.inputs.len()) as u32);
@@ -218,9 +220,10 @@ impl Layout {
         if let (Form::Literal, Some(bits)) = (form, var.known_bits()) {
             self.literals.push(bits);
         }
+        let is_repeated = is_recorded && is_separate && !is_constant && self.known(var).is_some();
         let of_form = (form as u64) << 8 | (var.ty() as u64) << 16 | u64::from(is_shared) << 40;
         self.words.push(tag(Tag::Array) | of_form | u64::from(is_recorded) << 41);
-        let var = var.clone();
+        let var = if is_repeated { tape::taped(var, Tape::Argument(0), var.site()) } else { var.clone() };
         self.inputs.push(Input { var, form, is_shared, is_exclusive, lengths, carries, gradient: None });
         self.index_last(is_constant);
         if is_recorded {

@@ -44,7 +44,6 @@ pub(crate) struct Program {
     pub(super) function: Function,
     lifted: usize,
     device: Device,
-    policy: cache::CachePolicy,
     /// Shape and host values of the arguments.
     words: Box<[u64]>,
     pub(super) summary: Vec<Summary>,
@@ -80,7 +79,7 @@ impl Program {
         let Compiled { name, parameters, lifted } = what;
         refuse_inside(name, "compiled", site)?;
         let _operation = cancel::begin();
-        let function = Function::at(site, name, parameters, Options::DEFAULT);
+        let function = Function::at(site, name, parameters, Options::DEFAULT).with_policy(policy);
         let again = again.map(body_as_compiled);
         let (words, widths, own) = with_scratch(|scratch| {
             scratch.layout.fill_compiled(arguments, (parameters, lifted), Gradients::Stop);
@@ -89,13 +88,12 @@ impl Program {
             let gradients = if again.is_some() { Gradients::Flow } else { Gradients::Stop };
             scratch.layout.fill_compiled(arguments, (parameters, lifted), gradients);
             let call = Call::<'_, A, R>::new(&function, site, TypeId::of::<A::Proxies>(), again.cloned());
-            Ok::<_, Error>((words, widths, call.fix(scratch, arguments, body, policy, gradients)?))
+            Ok::<_, Error>((words, widths, call.fix(scratch, arguments, body, gradients)?))
         })?;
         Ok(Program {
             function,
             lifted,
             device: current_device(),
-            policy,
             words,
             summary: describe(arguments, parameters),
             widths,
@@ -184,7 +182,7 @@ impl Program {
         let again = (gradients == Gradients::Flow).then(|| body.clone());
         let call = Call::<'_, A, R>::new(&self.function, self.site(), TypeId::of::<A::Proxies>(), again);
         let run = |proxies: &mut A::Proxies| body.run(proxies);
-        let fixed = Arc::new(call.fix(scratch, arguments, run, self.policy, gradients)?);
+        let fixed = Arc::new(call.fix(scratch, arguments, run, gradients)?);
         others.push(Arc::clone(&fixed));
         self.fill(scratch, arguments, gradients);
         Ok(fixed)
@@ -202,7 +200,7 @@ impl Program {
         let call = Call::<'_, A, R>::new(&self.function, site, TypeId::of::<A::Proxies>(), body);
         call.evaluate(&mut scratch.layout)?;
         fixed.plan.give(&mut scratch.layout, &fixed.entry.lifted);
-        let policy = (self.policy != cache::CachePolicy::ReadWrite).then(|| self.policy.enter());
+        let policy = self.function.enter_policy();
         if let Replayed::Rejected(failure) = fixed.plan.launch(scratch)? {
             return Err(self.does_not_fit(fixed, &arguments, &scratch.layout, failure, site));
         }
@@ -238,12 +236,11 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         scratch: &mut Scratch,
         arguments: &A,
         body: impl FnOnce(&mut A::Proxies) -> R,
-        policy: cache::CachePolicy,
         gradients: Gradients,
     ) -> Result<Fixed, Error> {
         let name = self.function.name;
         let _waiting = report::set_aside();
-        let _policy = policy.enter();
+        let _policy = self.function.policy.enter();
         let _label = function_label::named(name);
         let lifted = vec![true; scratch.layout.literals.len()];
         let traced = self.trace(scratch, arguments, body, &lifted, Purpose::Compile)?;

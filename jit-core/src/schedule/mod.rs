@@ -65,6 +65,7 @@ mod place;
 pub(crate) mod read;
 mod remarks;
 mod selected;
+mod selected_derivative;
 mod trace_key;
 
 pub(crate) use draw::draw;

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::group::{self, Group};
 use super::order::{Entry, Graph, NONE};
-use super::{Plan, Planned, Step, effect, emit, explain, function, label, run_new, written};
+use super::{Plan, Planned, Step, effect, emit, explain, function, label, run_new, selected_derivative, written};
 use crate::capture::launches;
 use crate::graph::node::flag;
 use crate::graph::payload::How;
@@ -99,7 +99,7 @@ fn compute(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site
     outcome?;
     let narrow = |var: &Var, buffer| record::data_at(var.site(), var.ty(), selection.len_of(var), buffer);
     let value = |(var, buffer): (&&Var, Option<Arc<Buffer>>)| match buffer {
-        Some(buffer) => narrow(var, buffer),
+        Some(buffer) => selected_derivative::attach(narrow(var, buffer), var, &selection.lanes),
         None => (*var).clone(),
     };
     let retained = retained.into_iter().map(|(var, buffer)| (var.clone(), narrow(&var, buffer))).collect();

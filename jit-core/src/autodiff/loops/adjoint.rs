@@ -5,6 +5,7 @@ use std::rc::Rc;
 use jit_runtime::Error;
 use rustc_hash::FxHashSet;
 
+use super::super::factors::Factors;
 use super::super::reverse::Gradients;
 use super::super::vertex::{Key, Vertex, carries, key_of, order_from};
 use super::analysis::Flows;
@@ -145,7 +146,8 @@ impl Adjoint<'_> {
             let after = record::placeholder(like.ty(), like.width());
             // Only a state may be written to, and only another array may be read.
             let gradient = if how == How::Write { stand_in(like, region) } else { after.clone() };
-            Ok(Some(Written { how, gradient, after }))
+            let factors = Some(Factors::placeholder(like));
+            Ok(Some(Written { how, gradient, after, factors }))
         };
         let after = Gradient {
             states: (0..states.len()).map(gradient).collect(),

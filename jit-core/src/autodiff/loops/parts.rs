@@ -99,7 +99,9 @@ impl<'a> Loop<'a> {
         let region = region::innermost_loop();
         let mut copy = Substitution::new(self.payload.id, region);
         for state in self.states().iter().filter(|state| state.is_memory) {
-            copy.set(&state.param, stand_in(&state.init, region));
+            // Nothing reads it, but inner loops have it as a state. It belongs to no loop, so that copies can be
+            // copied.
+            copy.set(&state.param, record::placeholder(state.init.ty(), state.init.width()));
         }
         for (position, value) in values {
             copy.set(&self.states()[position].param, value);
@@ -113,8 +115,11 @@ impl<'a> Loop<'a> {
     pub(super) fn copy_carrying(&self, values: &[Option<Var>]) -> Params {
         let region = region::innermost_loop();
         let param = |(state, value): (&State, &Option<Var>)| {
+            if state.is_memory {
+                return record::placeholder(state.init.ty(), state.init.width());
+            }
             let value = value.clone().unwrap_or_else(|| stand_in(&state.init, region));
-            if !state.carries || state.is_memory {
+            if !state.carries {
                 return value;
             }
             if local::is_local(&value) {

@@ -3,13 +3,14 @@
 //! An element that lanes add to passes its gradient to all of them. Of the lanes and iterations that write an element,
 //! the last one gets its gradient: the value that it has written is there after the loop. Going back through the
 //! iterations, it takes the gradient away, so that earlier ones with an equal value get none. Minima and maxima pass
-//! it to those whose value is there.
+//! it to those whose value is there, products to each factor, multiplied by the product of the others.
 
 use jit_runtime::ir::{AtomicOp, CompareOp, ReduceOp};
 use jit_runtime::{Error, ErrorKind};
 
+use super::super::factors::Factors;
 use super::super::weight::{Weight, compare, weighted};
-use super::payload;
+use super::{payload, products};
 use crate::graph::Var;
 use crate::graph::payload::{How, LoopPayload, Write};
 use crate::trace::scatter::{self, Request};
@@ -24,7 +25,11 @@ pub(in crate::autodiff) struct Written {
     pub(super) gradient: Var,
     /// The array after the loop.
     pub(super) after: Var,
+    /// The factors of its elements, if the loop multiplies.
+    pub(super) factors: Option<Factors>,
 }
+
+const PRODUCT: How = How::Reduce(ReduceOp::Mul);
 
 /// Returns the writes to a state, the last first.
 pub(super) fn of(payload: &LoopPayload, position: usize) -> Vec<Write> {
@@ -41,7 +46,7 @@ pub(super) fn how(control: &Var, position: usize) -> Result<How, Error> {
             Write::Scatter { how, .. } => how,
             Write::Loop { control, position } => self::how(&control, position)?,
         };
-        let is_supported = matches!(how, How::Write | How::Reduce(ReduceOp::Add | ReduceOp::Min | ReduceOp::Max));
+        let is_supported = matches!(how, How::Write | How::Reduce(_));
         if !is_supported || found.is_some_and(|found| found != how) {
             return Err(refuse(control));
         }
@@ -61,13 +66,23 @@ fn has_inner(control: &Var, position: usize) -> bool {
 
 impl Written {
     /// Describes the gradient of an array after a loop.
+    #[track_caller]
     pub(in crate::autodiff) fn of(
         control: &Var,
         position: usize,
         gradient: Var,
         after: &Var,
     ) -> Result<Written, Error> {
-        Ok(Written { how: how(control, position)?, gradient, after: after.clone() })
+        let how = how(control, position)?;
+        let factors = (how == PRODUCT).then(|| products::factors(control, position)).transpose()?;
+        Ok(Written { how, gradient, after: after.clone(), factors })
+    }
+
+    /// Returns the product of all factors of elements but one each.
+    #[track_caller]
+    fn without(&self, factor: &Var, read: impl Fn(&Var) -> Var) -> Weight {
+        let factors = self.factors.as_ref().expect("they are collected for loops that multiply");
+        Weight::By(factors.without(factor, read))
     }
 
     /// Returns the gradient of a value that an iteration writes by a scatter; of several, the last write first.
@@ -87,6 +102,7 @@ impl Written {
             How::Reduce(ReduceOp::Min | ReduceOp::Max) => {
                 weighted(&read(&self.gradient), &Weight::Where(is_there(&self.after), true), value.ty())
             }
+            PRODUCT => weighted(&read(&self.gradient), &self.without(value, read), value.ty()),
             _ => read(&self.gradient),
         }
     }
@@ -98,12 +114,19 @@ impl Written {
             let is_there = compare(CompareOp::Eq, &gather::gather(&self.after, index, mask), value);
             mask.map_or_else(|| is_there.clone(), |mask| record::and(mask, &is_there))
         };
-        let (how, mask) = match self.how {
+        let (how, own_mask) = match self.how {
             How::Write => (How::Write, Some(is_there())),
             How::Reduce(ReduceOp::Min | ReduceOp::Max) => (How::Reduce(ReduceOp::Add), Some(is_there())),
             _ => (How::Reduce(ReduceOp::Add), mask.cloned()),
         };
-        let request = Request { how, index, value: tangent, expected: None, mask: mask.as_ref() };
+        let tangent = match self.how {
+            PRODUCT => {
+                let weight = self.without(value, |array| gather::gather(array, index, mask));
+                &weighted(tangent, &weight, value.ty())
+            }
+            _ => tangent,
+        };
+        let request = Request { how, index, value: tangent, expected: None, mask: own_mask.as_ref() };
         scatter::scatter(&mut self.gradient, &request);
     }
 
@@ -120,6 +143,7 @@ impl Written {
                 let is_changed = compare(CompareOp::Ne, &self.after, array);
                 weighted(&self.gradient, &Weight::Where(is_changed, false), array.ty())
             }
+            PRODUCT => weighted(&self.gradient, &self.without(array, Var::clone), array.ty()),
             _ => self.gradient.clone(),
         }
     }
@@ -127,8 +151,7 @@ impl Written {
 
 #[cold]
 fn refuse(control: &Var) -> Error {
-    let what = "gradients do not flow through a loop that changes an array in several ways, or by an operation other \
-                than `scatter`, `scatter_add`, minima and maxima";
+    let what = "gradients do not flow through a loop that changes an array in several ways, or exchanges its elements";
     Error::new(ErrorKind::InvalidArgument, what)
         .at(control.site())
         .with_hint("write to several arrays, or compute on `detach()`ed values")

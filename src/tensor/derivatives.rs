@@ -7,6 +7,7 @@ use jit_core::ad::{CustomOp, custom};
 use jit_runtime::ir::Type;
 
 use super::lengths::is;
+use super::matmul::{Transposed, multiplied, product_of};
 use super::reduce::Operation;
 use super::{Axes, Tensor};
 use crate::{Array, Element, Number, ReduceOp, Result, Scan, Size};
@@ -155,23 +156,17 @@ impl<T: Number> CustomOp for Reduced<T> {
     }
 }
 
-/// Returns a tensor with the axes of rows and columns exchanged.
-#[track_caller]
-fn transposed<T: Number>(matrix: &Tensor<T>) -> Tensor<T> {
-    matrix.swap_axes(-1, -2)
+/// The derivative of a product of matrices, or of their transposes.
+pub(super) struct Multiplied<T: Number> {
+    transposed: Transposed,
+    number: PhantomData<T>,
 }
 
-/// Returns the factors as matrices: a tensor of one axis is a row or a column.
-#[track_caller]
-fn matrices<T: Number>(a: &Tensor<T>, b: &Tensor<T>) -> [Tensor<T>; 2] {
-    let a = if a.ndim() == 1 { a.expand_dims(0) } else { a.clone() };
-    let b = if b.ndim() == 1 { b.expand_dims(1) } else { b.clone() };
-    [a, b]
+impl<T: Number> Multiplied<T> {
+    pub(super) fn new(transposed: Transposed) -> Self {
+        Multiplied { transposed, number: PhantomData }
+    }
 }
-
-/// The derivative of a product of matrices.
-#[derive(Default)]
-pub(super) struct Multiplied<T: Number>(PhantomData<T>);
 
 impl<T: Number> CustomOp for Multiplied<T> {
     type Input = (Tensor<T>, Tensor<T>);
@@ -184,26 +179,25 @@ impl<T: Number> CustomOp for Multiplied<T> {
 
     #[track_caller]
     fn forward(&self, factors: &Self::Input) -> (Tensor<T>, Self::Saved) {
-        (factors.0.multiplied(&factors.1), factors.clone())
+        (multiplied(&factors.0, &factors.1, self.transposed), factors.clone())
     }
 
     #[track_caller]
     fn backward(&self, (a, b): &Self::Saved, gradient: &Tensor<T>) -> Result<Self::Input> {
-        let [left, right] = matrices(a, b);
-        let mut gradient = gradient.clone();
-        if b.ndim() == 1 {
-            gradient = gradient.expand_dims(-1);
-        }
-        if a.ndim() == 1 {
-            gradient = gradient.expand_dims(-2);
-        }
-        let of_left = gradient.matmul(&transposed(&right)).summed_to(&left);
-        let of_right = transposed(&left).matmul(&gradient).summed_to(&right);
-        Ok((in_shape(&of_left, &a.shape), in_shape(&of_right, &b.shape)))
+        let [is_a_transposed, is_b_transposed] = self.transposed;
+        let of_a = match is_a_transposed {
+            false => product_of(gradient, b, [false, !is_b_transposed]),
+            true => product_of(b, gradient, [is_b_transposed, true]),
+        };
+        let of_b = match is_b_transposed {
+            false => product_of(a, gradient, [!is_a_transposed, false]),
+            true => product_of(gradient, a, [true, is_a_transposed]),
+        };
+        Ok((of_a.summed_to(a), of_b.summed_to(b)))
     }
 
     #[track_caller]
     fn jvp(&self, (a, b): &Self::Saved, (of_a, of_b): &Self::Input) -> Result<Tensor<T>> {
-        Ok(of_a.matmul(b) + a.matmul(of_b))
+        Ok(product_of(of_a, b, self.transposed) + product_of(a, of_b, self.transposed))
     }
 }

@@ -1,7 +1,5 @@
 //! Products of matrices.
 
-use std::ops::RangeInclusive;
-
 use jit_core::ad::custom;
 use jit_core::misuse::Misuse;
 use jit_core::native::{self, MatMul};
@@ -16,13 +14,6 @@ use crate::{Array, Number, Size, UInt, jit};
 
 /// Matrices with fewer products of elements are multiplied by a traced loop.
 const LARGE_PRODUCTS: usize = 1 << 12;
-/// Products of matrices with so few sums …
-const FEW_SUMS: usize = 1 << 14;
-/// … of at least so many products each …
-const LONG_SUM: usize = 1 << 13;
-/// … are divided into so many parts.
-const PARTS: RangeInclusive<usize> = 8..=256;
-
 impl<T: Number> Tensor<T> {
     /// Multiplies matrices: `m × k` by `k × n` is `m × n`.
     ///
@@ -30,10 +21,10 @@ impl<T: Number> Tensor<T> {
     /// that axis is not in the result. Sums of halves are computed in single precision; integers wrap.
     ///
     /// Stays lazy. Products of small matrices are traced; each element is the sum of its products in ascending order.
-    /// Products of a large matrix and a single row or column are sums along an axis, see [`Tensor::sum`], which are
-    /// computed together with the factors. The factors of other large ones are materialised in memory, and sums of
-    /// floats are computed as by [`jit_core::native::matmul`]; long sums of which there are few, in parts that are
-    /// added as by [`Tensor::sum`]. The transpose of a matrix in memory is not copied.
+    /// Products of a large matrix and a single row or column are sums along an axis, see [`Tensor::sum`], and those of
+    /// a single column and a single row are plain products; both are computed together with the factors. The factors of
+    /// other large ones are materialised in memory, and sums of floats are computed as by [`jit_core::native::matmul`].
+    /// The transpose of a matrix in memory is not copied.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -53,36 +44,21 @@ impl<T: Number> Tensor<T> {
         if self.ndim() == 0 || other.ndim() == 0 {
             inner_mismatch(&self.shape, &other.shape, "a tensor without axes is not a matrix: multiply with `*`");
         }
-        if self.array.grad_enabled() || other.array.grad_enabled() {
-            return custom(Multiplied::default(), &(self.clone(), other.clone()));
-        }
-        self.multiplied(other)
-    }
-
-    /// Multiplies matrices, or rows and columns.
-    #[track_caller]
-    pub(super) fn multiplied(&self, other: &Tensor<T>) -> Self {
         let a = if self.ndim() == 1 { self.expand_dims(0) } else { self.clone() };
         let b = if other.ndim() == 1 { other.expand_dims(1) } else { other.clone() };
         if !is_same_shape(&[a.shape[a.ndim() - 1]], &[b.shape[b.ndim() - 2]]) {
             let hint = "the last axis of the left tensor must have the length of the last but one of the right tensor";
             inner_mismatch(&self.shape, &other.shape, hint);
         }
-        let product = Product::new(&a, &b);
-        let mut shape = product.shape();
-        let array = if T::TYPE.is_float() && T::TYPE.bits() == 16 {
-            let [a, b] = [&a, &b].map(|factor| Factor::new(factor).cast::<f32>());
-            product.compute(&a, &b).cast()
-        } else {
-            product.compute(&Factor::new(&a), &Factor::new(&b))
-        };
+        let product = product_of(&a, &b, NEITHER);
+        let mut shape = Sizes::from_slice(&product.shape);
         if other.ndim() == 1 {
             shape.pop();
         }
         if self.ndim() == 1 {
-            shape.remove(product.batch.len());
+            shape.remove(shape.len() - 1 - usize::from(other.ndim() > 1));
         }
-        Tensor::new(array, &shape)
+        Tensor::new(product.array, &shape)
     }
 
     /// Returns the sums of products along the last axis of this tensor and the second to last, or only, axis of
@@ -145,6 +121,35 @@ impl<T: Number> Tensor<T> {
     }
 }
 
+/// Which factors of a product are transposed.
+pub(super) type Transposed = [bool; 2];
+
+/// Neither factor.
+const NEITHER: Transposed = [false; 2];
+
+/// Multiplies matrices, or their transposes; gradients flow through the product.
+#[track_caller]
+pub(super) fn product_of<T: Number>(a: &Tensor<T>, b: &Tensor<T>, transposed: Transposed) -> Tensor<T> {
+    match a.array.grad_enabled() || b.array.grad_enabled() {
+        true => custom(Multiplied::new(transposed), &(a.clone(), b.clone())),
+        false => multiplied(a, b, transposed),
+    }
+}
+
+/// Multiplies matrices, or their transposes.
+#[track_caller]
+pub(super) fn multiplied<T: Number>(a: &Tensor<T>, b: &Tensor<T>, transposed: Transposed) -> Tensor<T> {
+    let (a, b) = (Factor::new(a, transposed[0]), Factor::new(b, transposed[1]));
+    let product = Product::new(&a, &b);
+    let array = if T::TYPE.is_float() && T::TYPE.bits() == 16 {
+        let [a, b] = [&a, &b].map(Factor::cast::<f32>);
+        product.compute(&a, &b).cast()
+    } else {
+        product.compute(&a, &b)
+    };
+    Tensor::new(array, &product.shape())
+}
+
 #[cold]
 #[track_caller]
 fn inner_mismatch(a: &[Size], b: &[Size], hint: &str) -> ! {
@@ -166,17 +171,18 @@ struct Product {
 
 impl Product {
     #[track_caller]
-    fn new<T: Number>(a: &Tensor<T>, b: &Tensor<T>) -> Self {
-        let (a_batch, [rows, inner]) = split(&a.shape);
-        let (b_batch, [_, columns]) = split(&b.shape);
+    fn new<T: Number>(a: &Factor<T>, b: &Factor<T>) -> Self {
+        let [a_shape, b_shape] = [a.shape(), b.shape()];
+        let (a_batch, [rows, inner]) = split(&a_shape);
+        let (b_batch, [_, columns]) = split(&b_shape);
         let batch = common_shape([a_batch, b_batch]);
         let view = |shape: &[Size], own: &[Size], matrix: [(Size, Stride); 2]| {
             let mut axes = batch_axes(&batch, shape, own);
             axes.extend(matrix.map(|(length, stride)| ViewAxis { length, stride }));
             View { axes, offset: Size::from(0) }
         };
-        let row = view(&a.shape, a_batch, [(rows, inner.into()), (columns, Stride::none())]);
-        let column = view(&b.shape, b_batch, [(rows, Stride::none()), (columns, Size::from(1).into())]);
+        let row = view(&a_shape, a_batch, [(rows, inner.into()), (columns, Stride::none())]);
+        let column = view(&b_shape, b_batch, [(rows, Stride::none()), (columns, Size::from(1).into())]);
         let matrices = [product(a_batch), product(b_batch)];
         Product { batch, rows, inner, columns, matrices, row, column }
     }
@@ -191,15 +197,17 @@ impl Product {
         if is_empty(&self.shape()) || is(self.inner, 0) {
             return Array::zeros(count);
         }
-        let (left, right) = (&a.tensor.array, &b.tensor.array);
+        if is(self.inner, 1) {
+            return (a.matrix() * b.matrix()).array;
+        }
         // A traced loop can be fused into other kernels, and can use the state of loops.
         let is_large = self.rows * self.inner * self.columns >= LARGE_PRODUCTS;
-        if is_large && !native::is_in_loop(left) && !native::is_in_loop(right) {
+        if is_large && !native::is_in_loop(&a.source.array) && !native::is_in_loop(&b.source.array) {
             if self.columns == 1 {
-                return a.times_vector(&b.tensor.swap_axes(-2, -1));
+                return a.times_vector(&b.matrix().swap_axes(-2, -1));
             }
             if self.rows == 1 {
-                return b.vector_times(&a.tensor);
+                return b.vector_times(&a.matrix());
             }
             if let Some(product) = self.as_native(a, b) {
                 return product;
@@ -207,7 +215,8 @@ impl Product {
         }
         let result = UInt::arange(count);
         let (row, column) = (self.row.position(&result), self.column.position(&result));
-        let sums = sums_of_products(left, right, (&row, &column), &number(self.columns), &number(self.inner));
+        let (a, b) = (a.matrix().array, b.matrix().array);
+        let sums = sums_of_products(&a, &b, (&row, &column), &number(self.columns), &number(self.inner));
         super::filled(sums, count)
     }
 
@@ -216,77 +225,71 @@ impl Product {
     fn as_native<T: Number>(&self, a: &Factor<T>, b: &Factor<T>) -> Option<Array<T>> {
         let batch = product(&self.batch);
         let [is_a_shared, is_b_shared] = [is_shared(self.matrices[0], batch)?, is_shared(self.matrices[1], batch)?];
-        let parts = if is(batch, 1) { self.parts(a, b) } else { 1 };
-        let (inner, batch) = (self.inner / parts, batch * parts);
-        let lengths = [self.rows, inner, self.columns, batch];
+        let lengths = [self.rows, self.inner, self.columns, batch];
         let [rows, inner, columns, count] = lengths.map(Size::now);
         let product = MatMul {
             batch: count,
-            is_a_transposed: a.transposed.is_some(),
-            is_b_transposed: b.transposed.is_some(),
-            // Parts have factors of their own.
-            is_a_shared: is_a_shared && count > 1 && parts == 1,
-            is_b_shared: is_b_shared && count > 1 && parts == 1,
+            is_a_transposed: a.is_transposed,
+            is_b_transposed: b.is_transposed,
+            is_a_shared: is_a_shared && count > 1,
+            is_b_shared: is_b_shared && count > 1,
             ..MatMul::new(rows, inner, columns)
         };
-        let products = native::matmul_of_sizes(a.in_memory(), b.in_memory(), product, lengths);
-        if parts == 1 {
-            return Some(products);
-        }
-        Some(Tensor::new(products, &[batch, self.rows, self.columns]).sum(0).array)
-    }
-
-    /// Returns the number of parts into which the sums of one product are divided: a library call computes a few
-    /// elements of the result on one thread. The parts of both factors are consecutive in memory if the left one is
-    /// transposed and the right one is not.
-    #[track_caller]
-    fn parts<T: Number>(&self, a: &Factor<T>, b: &Factor<T>) -> usize {
-        let is_divisible = a.transposed.is_some() && b.transposed.is_none();
-        if !is_divisible || self.rows * self.columns > FEW_SUMS || self.inner < LONG_SUM {
-            return 1;
-        }
-        // The possible parts depend on the divisors.
-        let inner = self.inner.get();
-        PARTS.rev().find(|parts| inner.is_multiple_of(*parts)).unwrap_or(1)
+        Some(native::matmul_of_sizes(&a.source.array, &b.source.array, product, lengths))
     }
 }
 
-/// A factor of a product, and the tensor in memory of which it is the transpose.
+/// A factor of a product: matrices, or their transposes.
 struct Factor<T: Number> {
-    tensor: Tensor<T>,
-    transposed: Option<Tensor<T>>,
+    source: Tensor<T>,
+    is_transposed: bool,
 }
 
 impl<T: Number> Factor<T> {
+    /// Makes a factor of matrices or their transposes. Of a transpose in memory it takes what that was made from.
     #[track_caller]
-    fn new(tensor: &Tensor<T>) -> Self {
-        Factor { tensor: tensor.clone(), transposed: tensor.transpose_source() }
+    fn new(tensor: &Tensor<T>, is_transposed: bool) -> Self {
+        match tensor.transpose_source() {
+            Some(source) => Factor { source, is_transposed: !is_transposed },
+            None => Factor { source: tensor.clone(), is_transposed },
+        }
     }
 
     #[track_caller]
     fn cast<U: Number>(&self) -> Factor<U> {
-        Factor { tensor: self.tensor.cast(), transposed: self.transposed.as_ref().map(Tensor::cast) }
+        Factor { source: self.source.cast(), is_transposed: self.is_transposed }
     }
 
-    fn in_memory(&self) -> &Array<T> {
-        &self.transposed.as_ref().unwrap_or(&self.tensor).array
+    fn shape(&self) -> Sizes {
+        let mut shape = Sizes::from_slice(&self.source.shape);
+        if self.is_transposed {
+            let columns = shape.len() - 1;
+            shape.swap(columns - 1, columns);
+        }
+        shape
+    }
+
+    /// Returns the matrices that are multiplied.
+    #[track_caller]
+    fn matrix(&self) -> Tensor<T> {
+        if self.is_transposed { self.source.swap_axes(-2, -1) } else { self.source.clone() }
     }
 
     /// Returns the products of the rows of these matrices and a row.
     #[track_caller]
     fn times_vector(&self, row: &Tensor<T>) -> Array<T> {
-        match &self.transposed {
-            None => (&self.tensor * row).sum(-1).array,
-            Some(matrix) => (matrix * row.swap_axes(-2, -1)).sum(-2).array,
+        match self.is_transposed {
+            false => (&self.source * row).sum(-1).array,
+            true => (&self.source * row.swap_axes(-2, -1)).sum(-2).array,
         }
     }
 
     /// Returns the products of a row and the columns of these matrices.
     #[track_caller]
     fn vector_times(&self, row: &Tensor<T>) -> Array<T> {
-        match &self.transposed {
-            None => (&self.tensor * row.swap_axes(-2, -1)).sum(-2).array,
-            Some(matrix) => (matrix * row).sum(-1).array,
+        match self.is_transposed {
+            false => (&self.source * row.swap_axes(-2, -1)).sum(-2).array,
+            true => (&self.source * row).sum(-1).array,
         }
     }
 }

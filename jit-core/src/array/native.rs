@@ -17,9 +17,10 @@ pub use jit_runtime::launch::native::MatMul;
 /// Returns the products of matrices in row-major order, one after another. `product` states their shapes, whether they
 /// are passed as their transposes, and how many there are.
 ///
-/// Stays lazy; the operands are materialised in memory. Products of `f32` and `f64` are added in an order that depends
-/// on the shape and the processor's vector instructions, but not on the number of threads. Halves are multiplied and
-/// added in single precision and rounded once; integers wrap. An empty sum is 0.
+/// Stays lazy; the operands are materialised in memory. Products of `f32` and `f64` are added in ascending order, each
+/// with a single rounding, as by `mul_add`; if there are at most 2^14 sums of 1024 or more products, in up to 64 parts,
+/// which are then added in ascending order. So the bits depend neither on the number of threads nor on the processor.
+/// Halves are multiplied and added in single precision and rounded once; integers wrap. An empty sum is 0.
 ///
 /// ```
 /// use jit_core::Float;

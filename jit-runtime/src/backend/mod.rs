@@ -13,6 +13,7 @@ pub mod llvm;
 mod loader;
 #[cfg(any(test, feature = "random"))]
 mod random;
+pub(crate) mod scratch;
 #[cfg(loads_code)]
 mod target;
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::ptr;
 
+use super::LoadedObject;
 use super::violation::{self, Violation};
-use super::{LoadedObject, scratch};
 use crate::Error;
 use crate::backend::{Executable, RawArgument};
 use crate::cancel::Poll;
@@ -66,7 +66,7 @@ impl MachineCode {
         poll: Poll<'_>,
     ) -> Option<Violation> {
         let mut violation = None;
-        scratch::with(self.loaded.scratch_bytes(), |scratch| {
+        crate::backend::scratch::with(self.loaded.scratch_bytes(), |scratch| {
             let record = self.loaded.record_offset().map(|offset| scratch.wrapping_add(offset));
             // SAFETY: the caller guarantees the conditions of `Executable::run`. The scratch memory has the required
             // size, which includes a record in code that writes one.

@@ -7,7 +7,6 @@
 
 mod machine_code;
 pub(crate) mod relocate;
-mod scratch;
 pub(super) mod violation;
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Scratch memory for runs of generated code: local memory that is too large for the stack.
+//! Scratch memory for runs of kernels and library calls: what is too large for the stack.
 //!
 //! Each thread retains its memory, so that launches do not allocate; very large memory is freed.
 
@@ -12,14 +12,14 @@ const KEPT_BYTES: usize = 4 << 20;
 /// A cache line, to which the memory is aligned.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[allow(dead_code, reason = "written by generated code")] [u8; 64]);
+struct Line(#[allow(dead_code, reason = "written through pointers")] [u8; 64]);
 
 thread_local! {
     static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
 /// Calls a function with memory of this size, with arbitrary contents; null for none.
-pub(super) fn with(bytes: usize, body: impl FnOnce(*mut u8)) {
+pub(crate) fn with(bytes: usize, body: impl FnOnce(*mut u8)) {
     if bytes == 0 {
         return body(std::ptr::null_mut());
     }

@@ -1,0 +1,163 @@
+//! The innermost part of products: a few rows of `a` times two registers of columns of `b`, in registers.
+//!
+//! Each element is the sum of its products in ascending order, each product added with a single rounding: the same bits
+//! with any registers, and in tiles of any size. The scheme is that of Goto and van de Geijn, "Anatomy of
+//! high-performance matrix multiplication", 2008.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
+
+use super::vector::{Lane, Vector};
+
+/// The most rows that a kernel computes at once, on any processor.
+const MAX_ROWS: usize = 12;
+/// The registers of columns that a kernel computes at once.
+const VECTORS: usize = 2;
+
+/// A part of a product that stays in registers.
+pub(super) struct Part<T> {
+    /// The number of products in each sum.
+    pub(super) inner: usize,
+    /// The first element of `a`, the number of rows, and the strides from row to row and within rows.
+    pub(super) a: *const T,
+    pub(super) rows: usize,
+    pub(super) a_down: usize,
+    pub(super) a_across: usize,
+    /// A panel of `b`: for each row as many columns as the kernel computes.
+    pub(super) b: *const T,
+    /// The first element of the result, the stride from row to row, and the number of columns.
+    pub(super) c: *mut T,
+    pub(super) c_down: usize,
+    pub(super) columns: usize,
+    /// Whether the sums continue from the result, instead of zero.
+    pub(super) continues: bool,
+}
+
+/// The functions for a set of instructions.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel<T> {
+    /// The most rows at once.
+    pub(super) rows: usize,
+    /// The most columns at once, and the columns of a panel.
+    pub(super) columns: usize,
+    /// Computes a part.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have the instructions. The part has at most so many rows and columns, the pointers are valid
+    /// for its sizes and strides, and no other thread accesses its result.
+    pub(super) compute: unsafe fn(&Part<T>),
+}
+
+/// A float with kernels.
+pub(super) trait Float: Lane {
+    /// The kernels that this processor can run, best first.
+    fn kernels() -> Vec<Kernel<Self>>;
+}
+
+/// Computes a part with as many rows and registers as the parameters state.
+///
+/// # Safety
+///
+/// As [`Kernel::compute`].
+#[inline(always)]
+unsafe fn compute_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(part: &Part<V::Lane>) {
+    let panel = self::VECTORS * V::LANES;
+    let last = part.columns - (VECTORS - 1) * V::LANES;
+    // SAFETY: the sizes and strides of the part are right.
+    unsafe {
+        let mut sums = [[V::splat(V::Lane::ZERO); VECTORS]; ROWS];
+        if part.continues {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let c = part.c.add(row * part.c_down);
+                for vector in 0..VECTORS - 1 {
+                    sums[vector] = V::load(c.add(vector * V::LANES));
+                }
+                sums[VECTORS - 1] = V::load_first(c.add((VECTORS - 1) * V::LANES), last);
+            }
+        }
+        // Every third row has a pointer of its own: an address adds one or two strides to it.
+        let mut a: [*const V::Lane; MAX_ROWS / 3] =
+            std::array::from_fn(|third| part.a.wrapping_add(3 * third * part.a_down));
+        let mut b = part.b;
+        for _ in 0..part.inner {
+            let columns: [V; VECTORS] = std::array::from_fn(|vector| V::load(b.add(vector * V::LANES)));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let factor = V::splat(*a[row / 3].wrapping_add(row % 3 * part.a_down));
+                for (sum, columns) in sums.iter_mut().zip(columns) {
+                    *sum = factor.mul_add(columns, *sum);
+                }
+            }
+            a = a.map(|a| a.wrapping_add(part.a_across));
+            b = b.wrapping_add(panel);
+        }
+        for (row, sums) in sums.iter().enumerate() {
+            let c = part.c.add(row * part.c_down);
+            for vector in 0..VECTORS - 1 {
+                sums[vector].store(c.add(vector * V::LANES));
+            }
+            sums[VECTORS - 1].store_first(c.add((VECTORS - 1) * V::LANES), last);
+        }
+    }
+}
+
+/// Makes a kernel from registers, the instructions that it needs, and the numbers of rows that it can compute.
+macro_rules! kernel {
+    ($name:ident: $register:ty, $(#[$features:meta])? $($rows:literal)*) => {
+        $(#[$features])?
+        unsafe fn $name(part: &Part<<$register as Vector>::Lane>) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match (part.rows, part.columns <= <$register>::LANES) {
+                    $(
+                        ($rows, true) => compute_rows::<$register, $rows, 1>(part),
+                        ($rows, false) => compute_rows::<$register, $rows, 2>(part),
+                    )*
+                    _ => {}
+                }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+kernel!(f32_avx512: __m512, #[target_feature(enable = "avx512f")] 1 2 3 4 5 6 7 8 9 10 11 12);
+#[cfg(target_arch = "x86_64")]
+kernel!(f64_avx512: __m512d, #[target_feature(enable = "avx512f")] 1 2 3 4 5 6 7 8 9 10 11 12);
+#[cfg(target_arch = "x86_64")]
+kernel!(f32_avx2: __m256, #[target_feature(enable = "avx2,fma")] 1 2 3 4 5 6);
+#[cfg(target_arch = "x86_64")]
+kernel!(f64_avx2: __m256d, #[target_feature(enable = "avx2,fma")] 1 2 3 4 5 6);
+kernel!(f32_any: [f32; 4], 1 2 3 4);
+kernel!(f64_any: [f64; 2], 1 2 3 4);
+
+macro_rules! floats {
+    ($($ty:ident: $avx512:ident $avx2:ident $any:ident;)*) => {$(
+        impl Float for $ty {
+            fn kernels() -> Vec<Kernel<$ty>> {
+                let kernel = |rows: usize, bytes: usize, compute: unsafe fn(&Part<$ty>)| Kernel {
+                    rows,
+                    columns: VECTORS * bytes / size_of::<$ty>(),
+                    compute,
+                };
+                let mut kernels = Vec::new();
+                #[cfg(target_arch = "x86_64")]
+                {
+                    if is_x86_feature_detected!("avx512f") {
+                        kernels.push(kernel(12, 64, $avx512));
+                    }
+                    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                        kernels.push(kernel(6, 32, $avx2));
+                    }
+                }
+                kernels.push(kernel(4, 16, $any));
+                kernels
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32: f32_avx512 f32_avx2 f32_any;
+    f64: f64_avx512 f64_avx2 f64_any;
+}

@@ -1,0 +1,194 @@
+//! Vector registers of floats, for the kernel of products.
+//!
+//! All of them multiply and add with a single rounding, so which one computes an element changes no bit. The methods
+//! are inlined into functions that enable the instructions.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// A register of floats.
+pub(super) trait Vector: Copy {
+    /// The type of a lane.
+    type Lane: Lane;
+    /// The number of lanes.
+    const LANES: usize;
+
+    /// The same number in each lane.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have the instructions of the register.
+    unsafe fn splat(lane: Self::Lane) -> Self;
+
+    /// Reads a register from memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`splat`](Vector::splat), and the memory must hold this many numbers.
+    unsafe fn load(source: *const Self::Lane) -> Self;
+
+    /// Writes a register to memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`load`](Vector::load), and no other thread may access the memory.
+    unsafe fn store(self, target: *mut Self::Lane);
+
+    /// `self * factor + addend`, rounded once.
+    ///
+    /// # Safety
+    ///
+    /// As [`splat`](Vector::splat).
+    unsafe fn mul_add(self, factor: Self, addend: Self) -> Self;
+
+    /// Reads the first lanes; the others are arbitrary.
+    ///
+    /// # Safety
+    ///
+    /// As [`load`](Vector::load), for the number of lanes.
+    #[inline(always)]
+    unsafe fn load_first(source: *const Self::Lane, lanes: usize) -> Self {
+        let mut whole = [Self::Lane::ZERO; 16];
+        // SAFETY: the caller guarantees that there are so many numbers, and a register has at most sixteen.
+        unsafe {
+            std::ptr::copy_nonoverlapping(source, whole.as_mut_ptr(), lanes.min(Self::LANES));
+            Self::load(whole.as_ptr())
+        }
+    }
+
+    /// Writes the first lanes.
+    ///
+    /// # Safety
+    ///
+    /// As [`store`](Vector::store), for the number of lanes.
+    #[inline(always)]
+    unsafe fn store_first(self, target: *mut Self::Lane, lanes: usize) {
+        let mut whole = [Self::Lane::ZERO; 16];
+        // SAFETY: the caller guarantees that there is space, and a register has at most sixteen lanes.
+        unsafe {
+            self.store(whole.as_mut_ptr());
+            std::ptr::copy_nonoverlapping(whole.as_ptr(), target, lanes.min(Self::LANES));
+        }
+    }
+}
+
+/// A number of a lane.
+pub(super) trait Lane: Copy + Send + Sync + 'static {
+    const ZERO: Self;
+
+    /// `self * factor + addend`, rounded once.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+
+    /// `self + other`.
+    fn add(self, other: Self) -> Self;
+}
+
+macro_rules! lanes {
+    ($($lane:ident)*) => {$(
+        impl Lane for $lane {
+            const ZERO: Self = 0.0;
+
+            #[inline(always)]
+            fn mul_add(self, factor: Self, addend: Self) -> Self {
+                $lane::mul_add(self, factor, addend)
+            }
+
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self + other
+            }
+        }
+    )*};
+}
+
+lanes!(f32 f64);
+
+/// Registers of any processor: two that have four lanes of `f32`.
+impl<T: Lane, const LANES: usize> Vector for [T; LANES] {
+    type Lane = T;
+    const LANES: usize = LANES;
+
+    #[inline(always)]
+    unsafe fn splat(lane: T) -> Self {
+        [lane; LANES]
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: *const T) -> Self {
+        // SAFETY: guaranteed by the caller; an array is aligned like its elements.
+        unsafe { source.cast::<Self>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut T) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { target.cast::<Self>().write(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Self, addend: Self) -> Self {
+        std::array::from_fn(|lane| self[lane].mul_add(factor[lane], addend[lane]))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! x86_registers {
+    ($($register:ident of $lanes:literal $lane:ident:
+        $splat:ident $load:ident $store:ident $mul_add:ident
+        $(first $mask:ident by $load_first:ident $store_first:ident)?;)*) => {$(
+        impl Vector for $register {
+            type Lane = $lane;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn splat(lane: $lane) -> Self {
+                // SAFETY: the processor has the instruction.
+                unsafe { $splat(lane) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(source: *const $lane) -> Self {
+                // SAFETY: as above, and the caller guarantees what the memory holds.
+                unsafe { $load(source) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, target: *mut $lane) {
+                // SAFETY: as above.
+                unsafe { $store(target, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn mul_add(self, factor: Self, addend: Self) -> Self {
+                // SAFETY: the processor has the instruction.
+                unsafe { $mul_add(self, factor, addend) }
+            }
+
+            $(
+                #[inline(always)]
+                unsafe fn load_first(source: *const $lane, lanes: usize) -> Self {
+                    let mask = if lanes < $lanes { (1 << lanes) - 1 } else { $mask::MAX };
+                    // SAFETY: as for `load`; lanes that are not in the mask are not accessed.
+                    unsafe { $load_first(mask, source) }
+                }
+
+                #[inline(always)]
+                unsafe fn store_first(self, target: *mut $lane, lanes: usize) {
+                    let mask = if lanes < $lanes { (1 << lanes) - 1 } else { $mask::MAX };
+                    // SAFETY: as for `store`.
+                    unsafe { $store_first(target, mask, self) }
+                }
+            )?
+        }
+    )*};
+}
+
+#[cfg(target_arch = "x86_64")]
+x86_registers! {
+    __m512 of 16 f32: _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps
+        first __mmask16 by _mm512_maskz_loadu_ps _mm512_mask_storeu_ps;
+    __m512d of 8 f64: _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_fmadd_pd
+        first __mmask8 by _mm512_maskz_loadu_pd _mm512_mask_storeu_pd;
+    __m256 of 8 f32: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps;
+    __m256d of 4 f64: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_fmadd_pd;
+}

@@ -110,6 +110,10 @@ impl Rule for ScaledSumRule {
         "sum of products"
     }
 
+    fn is_by_lane(&self) -> bool {
+        true
+    }
+
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
         let Some(gradient) = &gradients[0] else { return Ok(smallvec![None, None, None]) };
         let [a, b] = [&call.inputs[0], &call.inputs[1]];

@@ -6,11 +6,15 @@
 
 use jit_runtime::fork::Held;
 use parking_lot::{RwLock, RwLockReadGuard};
+use smallvec::SmallVec;
 
 use super::node::Var;
 use crate::fork;
 
 static EDGES: RwLock<()> = RwLock::new(());
+
+/// Operands that were removed; usually few.
+pub(super) type Dropped = SmallVec<[Var; 8]>;
 
 /// While this lives, no edge of the graph is removed.
 pub(crate) struct Edges(#[expect(dead_code, reason = "its drop ends the read lock")] RwLockReadGuard<'static, ()>);
@@ -32,7 +36,7 @@ pub(crate) fn read() -> Edges {
 
 /// Removes the operands of nodes that have data.
 pub(crate) fn detach<'a>(nodes: impl Iterator<Item = &'a Var>) {
-    let mut dropped = Vec::new();
+    let mut dropped = Dropped::new();
     let guard = EDGES.write();
     nodes.filter(|node| node.has_data()).for_each(|node| node.detach(&mut dropped));
     drop(guard);

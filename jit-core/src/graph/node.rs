@@ -22,6 +22,7 @@ use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::SizeId;
 
+use super::edges::Dropped;
 use super::op::Op;
 use super::payload::{Payload, RegionId};
 use super::{gradients, labels, pool, scopes, tape, watch};
@@ -663,7 +664,7 @@ impl Var {
 
     /// Removes the operands from a node that has data. The caller drops them after it has released the lock. If
     /// gradients flow through the node, another one keeps them on its tape.
-    pub(crate) fn detach(&self, dropped: &mut Vec<Var>) {
+    pub(super) fn detach(&self, dropped: &mut Dropped) {
         if self.flags() & flag::GRAD != 0 && tape::keeps_operands(self) {
             return;
         }
@@ -674,7 +675,7 @@ impl Var {
         if self.flags() & flag::GRAD != 0 && operands.iter().any(Option::is_some) {
             tape::keep_operands(self, &operands);
         }
-        dropped.extend(operands.into_iter().flatten());
+        operands.into_iter().flatten().for_each(|operand| dropped.push(operand));
     }
 
     /// Returns how many nodes were at this address before.

@@ -50,7 +50,7 @@ pub(super) fn trace<'e>(edges: &'e Edges, wanted: &[&'e Var]) -> Option<Trace<'e
 pub(super) fn find(trace: &Trace<'_>, site: Site, scheduling: Scheduling) -> Result<Option<Launches>, Error> {
     for skipped in 0.. {
         let Some(known) = cache::find_trace(trace.key(), skipped) else { break };
-        scheduling.end();
+        scheduling.end_as_known();
         if let Some(launches) = launches_of(trace, &known, site)? {
             cache::count_trace_look_up(Some(&known));
             return Ok(Some(launches));

@@ -52,9 +52,17 @@ struct Form {
     literals: Vec<u64>,
 }
 
+/// The memory of a trace.
+#[derive(Default)]
+struct Memory {
+    /// Empty.
+    nodes: Vec<&'static Var>,
+    form: Form,
+}
+
 thread_state! {
-    /// The memory of the last trace of the thread.
-    static SPARE: Cell<Option<Form>> = Cell::new(None);
+    /// That of the last trace of the thread.
+    static SPARE: Cell<Option<Memory>> = Cell::new(None);
 }
 
 /// A node that waits for its operands.
@@ -85,7 +93,7 @@ struct Walk<'e> {
     widths: SmallVec<[u32; 8]>,
     /// The last one, and its number.
     width: (u32, u64),
-    stack: Vec<Frame<'e>>,
+    stack: SmallVec<[Frame<'e>; 8]>,
 }
 
 impl<'e> Trace<'e> {
@@ -94,15 +102,11 @@ impl<'e> Trace<'e> {
         if wanted.iter().any(|var| var.flags() & UNSUPPORTED != 0) {
             return None;
         }
-        let mut form = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-        // A program that is traced again has as many nodes as last time.
-        let nodes = Vec::with_capacity(form.words.len().clamp(8, MOST_RETAINED));
-        form.words.clear();
-        form.literals.clear();
+        let Memory { nodes, form } = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
         // The numbers of widths 0 and 1 are these.
         let widths = SmallVec::from_slice(&[0, 1]);
         let mut walk =
-            Walk { edges, nodes, form, numbers: NodeMap::take(), widths, width: (1, 1), stack: Vec::with_capacity(8) };
+            Walk { edges, nodes, form, numbers: NodeMap::take(), widths, width: (1, 1), stack: SmallVec::new() };
         let is_described = walk.all(wanted).is_some();
         let Walk { nodes, form, numbers, .. } = walk;
         numbers.give_back();
@@ -143,9 +147,15 @@ impl<'e> Trace<'e> {
 
 impl Drop for Trace<'_> {
     fn drop(&mut self) {
-        let form = std::mem::take(&mut self.form);
-        if form.words.capacity() <= MOST_RETAINED {
-            let _ = SPARE.try_with(|spare| spare.set(Some(form)));
+        let (mut nodes, mut form) = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.form));
+        if form.words.capacity().max(nodes.capacity()) <= MOST_RETAINED {
+            nodes.clear();
+            form.words.clear();
+            form.literals.clear();
+            // Nothing is left; the memory is collected in place, for references of another lifetime.
+            #[expect(clippy::unnecessary_filter_map, reason = "a filter would keep the lifetime")]
+            let nodes = nodes.into_iter().filter_map(|_| None).collect();
+            let _ = SPARE.try_with(|spare| spare.set(Some(Memory { nodes, form })));
         }
     }
 }

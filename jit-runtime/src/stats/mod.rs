@@ -171,10 +171,11 @@ pub struct KernelRecord {
     /// The time that tracing `#[jit]` functions took since the evaluation before. Together with the time of scheduling
     /// it belongs to all kernels of an evaluation; both are zero for replays and library calls.
     pub trace_time: Duration,
-    /// The time that building the kernels of the evaluation took.
+    /// The time that building the kernels of the evaluation took; zero if they were found by their trace.
     pub schedule_time: Duration,
     /// The time that finding the code took, without reading it from disk and without compiling it. It includes waiting
-    /// for another thread or process that was compiling it.
+    /// for another thread or process that was compiling it. If kernels are found by their trace, the time of the first
+    /// one includes describing the trace.
     pub look_up_time: Duration,
     /// The time that compilation took, whenever that was, also in another process.
     pub compile_time: Duration,

@@ -72,7 +72,7 @@ struct Tracing {
 struct Evaluation {
     trace_time: Duration,
     schedule_time: Duration,
-    /// When scheduling ended, until the first launch takes it.
+    /// When the look-up of the first launch began, until that takes it.
     scheduled: Option<Instant>,
 }
 
@@ -84,7 +84,7 @@ thread_local! {
 }
 
 /// The moment at which a look-up begins; none if nobody observes launches. That of the first launch of an evaluation is
-/// the end of scheduling.
+/// the end of scheduling, or the begin of the evaluation if there was nothing to schedule.
 #[inline]
 pub(crate) fn begin_look_up() -> Option<Instant> {
     if !is_observed() {
@@ -143,15 +143,27 @@ pub fn begin_scheduling() -> Scheduling {
 }
 
 impl Scheduling {
-    /// Notes that the kernels of the evaluation are built or known, and that the first look-up begins. If known ones do
-    /// not fit, they are built, and this is noted again.
+    /// Notes that the kernels of the evaluation are built, and that the first look-up begins.
     #[inline]
     pub fn end(self) {
         let Some(began) = self.began else { return };
         let now = Instant::now();
-        let mut tracing = TRACING.get();
-        let trace_time = EVALUATION.get().trace_time + std::mem::take(&mut tracing.time);
-        TRACING.set(tracing);
-        EVALUATION.set(Evaluation { trace_time, schedule_time: now - began, scheduled: Some(now) });
+        begin_look_ups(now, now - began);
     }
+
+    /// Notes that the kernels were found by their trace: the first look-up began with the evaluation. If they do not
+    /// fit, they are built, and [`Scheduling::end`] follows.
+    #[inline]
+    pub fn end_as_known(self) {
+        let Some(began) = self.began else { return };
+        begin_look_ups(began, Duration::ZERO);
+    }
+}
+
+#[inline]
+fn begin_look_ups(at: Instant, schedule_time: Duration) {
+    let mut tracing = TRACING.get();
+    let trace_time = EVALUATION.get().trace_time + std::mem::take(&mut tracing.time);
+    TRACING.set(tracing);
+    EVALUATION.set(Evaluation { trace_time, schedule_time, scheduled: Some(at) });
 }

@@ -126,11 +126,9 @@ where
         module.load_state_dict(&case.state(&["param.", "buffer."])).unwrap();
         let loss = |x: &X| weighted(&module.clone().forward(x)).into_array();
         let gradients = jit::ad::grad(loss)(&input(&case)).unwrap();
-        let mut position = 0;
-        for gradient in jit::nn::StateDict::checkpoint(&gradients).names().collect::<Vec<_>>() {
-            let wanted = format!("grad.x{position}");
-            case.check(&wanted, &StateDict::checkpoint(&gradients).get(gradient).unwrap());
-            position += 1;
+        let gradients = StateDict::checkpoint(&gradients);
+        for (position, name) in gradients.names().enumerate() {
+            case.check(&format!("grad.x{position}"), &gradients.get(name).unwrap());
         }
     });
 }

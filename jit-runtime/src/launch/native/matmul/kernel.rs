@@ -70,8 +70,8 @@ unsafe fn compute_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(part:
         if part.continues {
             for (row, sums) in sums.iter_mut().enumerate() {
                 let c = part.c.add(row * part.c_down);
-                for vector in 0..VECTORS - 1 {
-                    sums[vector] = V::load(c.add(vector * V::LANES));
+                for (vector, sum) in sums[..VECTORS - 1].iter_mut().enumerate() {
+                    *sum = V::load(c.add(vector * V::LANES));
                 }
                 sums[VECTORS - 1] = V::load_first(c.add((VECTORS - 1) * V::LANES), last);
             }
@@ -93,8 +93,8 @@ unsafe fn compute_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(part:
         }
         for (row, sums) in sums.iter().enumerate() {
             let c = part.c.add(row * part.c_down);
-            for vector in 0..VECTORS - 1 {
-                sums[vector].store(c.add(vector * V::LANES));
+            for (vector, sum) in sums[..VECTORS - 1].iter().enumerate() {
+                sum.store(c.add(vector * V::LANES));
             }
             sums[VECTORS - 1].store_first(c.add((VECTORS - 1) * V::LANES), last);
         }

@@ -78,7 +78,7 @@ unsafe fn transpose_square<T: Lane>(source: &Source<T>, (item, inner): (usize, u
         let row = |row: usize| source.first.add((item + row) * source.item_stride + inner).cast::<[T; SQUARE]>().read();
         let rows: [[T; SQUARE]; SQUARE] = std::array::from_fn(row);
         for column in 0..SQUARE {
-            let numbers: [T; SQUARE] = std::array::from_fn(|row| rows[row][column]);
+            let numbers: [T; SQUARE] = rows.map(|row| row[column]);
             target.add((inner + column) * width + item).cast::<[T; SQUARE]>().write(numbers);
         }
     }

@@ -97,7 +97,7 @@ fn nested(x: &F, op: ReduceOp) -> F {
     while k < 3 {
         let mut j = UInt::from(0);
         while j <= k {
-            array.scatter_reduce(op, &(&y * 0.5 + 1.1).sin(), &((&lane + &j) % 3));
+            array.scatter_reduce(op, (&y * 0.5 + 1.1).sin(), &((&lane + &j) % 3));
             y = (&y * x + 0.3).cos();
             j += 1;
         }

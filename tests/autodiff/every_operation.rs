@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jit::linalg::{Complex, Mat3, Mat4, Quaternion, Vec2, Vec3};
 use jit::prelude::*;
-use jit::tensor::Tensor;
+use jit::tensor::{Padding, Tensor, Window};
 
 use crate::{check_function, check_second, on_each_device};
 
@@ -243,6 +243,30 @@ fn of_tensors() {
             let mask = Tensor::from_array(mask(), [2, 4]);
             t.set_where(&mask, tensor(x).flip(1).sin());
             t.into_array()
+        }),
+    ]);
+}
+
+fn shaped(x: Float64, shape: &[usize]) -> Tensor<f64> {
+    Tensor::from_array(x, shape)
+}
+
+#[test]
+fn of_convolutions() {
+    check(&[
+        ("conv3d", |x| {
+            let kernel = shaped(x.slice(1..5).sin(), &[1, 1, 1, 2, 2]);
+            shaped(x.clone(), &[1, 1, 2, 2, 2]).conv3d(&kernel, Padding::Valid, [1, 1, 1]).into_array()
+        }),
+        ("convolve", |x| {
+            let window = Window::new([1], Padding::Valid).with_dilations([2]).with_groups(2);
+            let kernel = shaped(x.slice(1..5).sin(), &[2, 1, 2]);
+            shaped(x.clone(), &[1, 2, 4]).convolve(&kernel, &window).into_array()
+        }),
+        ("convolve_transposed", |x| {
+            let kernel = shaped(x.slice(1..4).sin(), &[1, 1, 3]);
+            let window = Window::new([2], Padding::Valid);
+            shaped(x.slice(4..8), &[1, 1, 4]).convolve_transposed(&kernel, &window, &[9]).into_array()
         }),
     ]);
 }

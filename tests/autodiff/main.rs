@@ -27,6 +27,7 @@ mod rows;
 mod scopes;
 mod seeing;
 mod simplify;
+mod sums;
 mod tensors;
 mod traversal;
 

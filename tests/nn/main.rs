@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod basics;
+mod init;
 mod reference;
+mod state;
 
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;

@@ -120,7 +120,8 @@ losses! {
         distance.lt(delta).select(distance.square() * T::from_f64(0.5), linear)
     };
 
-    /// `(x − y)² / (2 beta)` for distances up to `beta`, and `|x − y| − beta / 2` beyond: R. Girshick, “Fast R-CNN”, 2015.
+    /// `(x − y)² / (2 beta)` for distances up to `beta`, and `|x − y| − beta / 2` beyond: R. Girshick, “Fast R-CNN”,
+    /// 2015.
     SmoothL1Loss {
         /// Where the loss becomes linear; 1 by default. At 0 it is [`L1Loss`].
         beta: f64 = 1.0

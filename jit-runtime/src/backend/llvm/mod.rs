@@ -5,7 +5,7 @@
 //! | find and load libLLVM | `discover`, `library`, `symbols` |
 //! | LLVM's description of the processor | `machine` |
 //! | which values are uniform or consecutive | `analysis`, `hints` |
-//! | the number of packets that a body processes | `interleave` |
+//! | the number of packets that a body processes | `interleave`, `parallelism` |
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
 //! | checks of that, in tests | `codegen/verify` |

@@ -35,3 +35,53 @@ fn cost(op: &Op) -> u64 {
         _ => 1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::llvm::{Target, interleave};
+    use crate::backend::target::Architecture;
+    use crate::backend::{CodeOptions, Effort};
+    use crate::ir::{Access, BinaryOp, Builder, Type};
+
+    /// Products of this many chains of a load, each of this length, which are added up.
+    fn chains(count: usize, length: usize) -> Kernel {
+        let mut builder = Builder::new();
+        let [x, y] = [Access::Read, Access::Write].map(|access| builder.buffer(Type::F32, access));
+        let x = builder.load(x);
+        let mut sum = x;
+        for chain in 0..count {
+            let constant = builder.constant(Type::F32, (chain as f32 + 1.5).to_bits().into());
+            let mut value = builder.binary(BinaryOp::Add, x, constant);
+            for _ in 1..length {
+                value = builder.binary(BinaryOp::Mul, value, x);
+            }
+            sum = builder.binary(BinaryOp::Add, sum, value);
+        }
+        builder.store(y, sum);
+        builder.finish()
+    }
+
+    #[test]
+    fn the_parallelism_is_the_work_by_the_longest_chain() {
+        for (count, length, wanted) in [(1, 100, 1.0), (4, 99, 4.0), (10, 90, 9.1)] {
+            let kernel = chains(count, length);
+            let got = average(&kernel, &Analysis::new(&kernel, 16));
+            assert!((got - wanted).abs() < 0.05, "{count} chains of {length}: {got}");
+        }
+    }
+
+    #[test]
+    fn chains_are_computed_for_as_many_packets_as_fill_the_processor() {
+        let target = Target::new(Architecture::X86_64, "x86-64-v3".into(), "+sse4.2,+avx2,+fma".into());
+        let packets = |count: usize, length: usize, effort| {
+            let options = CodeOptions { effort, ..CodeOptions::default() };
+            interleave::choose(&chains(count, length), &target, options)
+        };
+        let cases = [(1, 1000, 4), (3, 1000, 4), (6, 1000, 2), (20, 100, 1), (1, 40, 2), (1, 7900, 4), (5, 1590, 2)];
+        for (count, length, wanted) in cases {
+            assert_eq!(packets(count, length, Effort::Thorough), wanted, "{count} chains of {length}");
+            assert_eq!(packets(count, length, Effort::Quick), 1, "{count} chains of {length}, first code");
+        }
+    }
+}

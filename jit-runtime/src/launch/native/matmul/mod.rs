@@ -10,8 +10,8 @@
 //!
 //! Each element of `f32` and `f64` is the sum of its products in ascending order, each added with a single rounding, as
 //! by `mul_add`. Long sums of which there are few are computed in parts, which are added in ascending order; the parts
-//! depend on the shape alone. So the bits depend neither on the threads nor on the instructions of the processor. Halves
-//! are multiplied and added in `f32` and rounded once. Integers wrap.
+//! depend on the shape alone. So the bits depend neither on the threads nor on the instructions of the processor.
+//! Halves are multiplied and added in `f32` and rounded once. Integers wrap.
 
 use std::sync::Arc;
 

@@ -72,7 +72,8 @@ macro_rules! halves {
                 let MatMul { is_a_transposed, is_b_transposed, .. } = *product;
                 let whole = MatMul { is_a_transposed, is_b_transposed, ..MatMul::new(rows, inner, columns) };
                 let part = Tile { batch: 0, first_row: 0, first_column: 0, ..tile.clone() };
-                let matrices = [&mut a, &mut b, &mut sums].map(|all| Elements { first: all.as_mut_ptr(), len: all.len() });
+                let elements = |all: &mut Vec<f32>| Elements { first: all.as_mut_ptr(), len: all.len() };
+                let matrices = [&mut a, &mut b, &mut sums].map(elements);
                 // SAFETY: the matrices have these lengths, and are not shared.
                 unsafe { float::compute(&float::best(columns), &whole, &part, matrices) };
                 let (c_first, c_down) = product.c(tile);

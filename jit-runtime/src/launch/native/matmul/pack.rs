@@ -5,7 +5,8 @@ use super::vector::Lane;
 /// The rows and columns of a square that is transposed in registers.
 const SQUARE: usize = 8;
 
-/// A part of a factor, seen from its sums: `items` are rows of `a` or columns of `b`, each of which has `inner` numbers.
+/// A part of a factor, seen from its sums: `items` are rows of `a` or columns of `b`, each of which has `inner`
+/// numbers.
 pub(super) struct Source<T> {
     pub(super) first: *const T,
     pub(super) items: usize,

@@ -53,23 +53,70 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     /// The lengths of its axes; the width of an array that is no tensor.
     pub(crate) shape: SmallVec<[Size; 4]>,
+    /// Whether it is behind a shared reference, so that it cannot be replaced.
+    pub(crate) is_shared: bool,
 }
 
 /// Returns the arrays of a value that can be replaced, in order.
 pub(crate) fn entries(tree: &(impl Traverse + ?Sized)) -> Vec<Entry> {
-    let (mut found, mut kind, mut lengths) = (Vec::new(), Kind::Plain, None);
+    let mut found = all_entries(tree);
+    found.retain(|entry| !entry.is_shared);
+    found
+}
+
+/// Returns all arrays of a value, in order: also those behind shared references.
+pub(super) fn all_entries(tree: &(impl Traverse + ?Sized)) -> Vec<Entry> {
+    let (mut found, mut kind, mut lengths) = (Vec::new(), Kind::Plain, ShapeBefore::None);
     tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
         Leaf::Host(HostValue::Variant(name)) => kind = Kind::of_mark(name).unwrap_or(kind),
-        Leaf::Host(HostValue::Lengths(shape)) => lengths = Some(shape),
-        Leaf::Host(_) => {}
-        Leaf::Array(var) => {
-            let shape = lengths.take().unwrap_or_else(|| SmallVec::from_elem(var.width(), 1));
+        Leaf::Host(HostValue::Lengths(shape)) => lengths = ShapeBefore::Lengths(shape),
+        Leaf::Host(HostValue::Shape(length)) => lengths.push(length),
+        Leaf::Host(_) => lengths = ShapeBefore::None,
+        Leaf::Array(var) | Leaf::Shared(var) => {
+            let is_shared = matches!(leaf, Leaf::Shared(_));
+            let shape = std::mem::replace(&mut lengths, ShapeBefore::None).of(var);
             let kind = std::mem::replace(&mut kind, Kind::Plain);
-            found.push(Entry { path: path.to_owned(), var: var.clone(), kind, shape });
+            found.push(Entry { path: path.to_owned(), var: var.clone(), kind, shape, is_shared });
         }
-        Leaf::Shared(_) => (kind, lengths) = (Kind::Plain, None),
     }));
     found
+}
+
+/// What a visitor was shown before an array that says its shape.
+enum ShapeBefore {
+    None,
+    Lengths(SmallVec<[Size; 4]>),
+    /// Numbers: behind a shared reference that of the axes and the length of each, after the lengths of lists.
+    Numbers(SmallVec<[usize; 8]>),
+}
+
+impl ShapeBefore {
+    fn push(&mut self, length: usize) {
+        match self {
+            ShapeBefore::Numbers(numbers) => numbers.push(length),
+            _ => *self = ShapeBefore::Numbers(SmallVec::from_slice(&[length])),
+        }
+    }
+
+    /// The lengths of the axes of an array; its width if it is no tensor.
+    fn of(self, var: &Var) -> SmallVec<[Size; 4]> {
+        let found = match self {
+            ShapeBefore::Lengths(lengths) => Some(lengths),
+            ShapeBefore::Numbers(numbers) => axes_at_end(&numbers, var.lanes()),
+            ShapeBefore::None => None,
+        };
+        found.unwrap_or_else(|| SmallVec::from_elem(var.width(), 1))
+    }
+}
+
+/// Returns the lengths of axes at the end of numbers, after their count, of an array with so many elements.
+fn axes_at_end(numbers: &[usize], elements: usize) -> Option<SmallVec<[Size; 4]>> {
+    let is_shape = |count: &usize| {
+        let at = numbers.len() - count - 1;
+        numbers[at] == *count && numbers[at + 1..].iter().product::<usize>() == elements
+    };
+    let count = (0..numbers.len()).find(is_shape)?;
+    Some(numbers[numbers.len() - count..].iter().map(|&length| Size::from(length)).collect())
 }
 
 /// Returns which of the arrays of a value that can be replaced are trained, in order. If the value has parameters, they

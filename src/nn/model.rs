@@ -33,7 +33,7 @@ pub trait Model: Traverse {
     /// use jit::prelude::*;
     ///
     /// let mut rng = jit::random::rng(1);
-    /// let mut net = (Linear::new(4, 3, &mut rng), Linear::new(3, 2, &mut rng));
+    /// let mut net: (Linear, Linear) = (Linear::new(4, 3, &mut rng), Linear::new(3, 2, &mut rng));
     /// net.freeze("0");
     /// assert!(!net.0.weight.is_trained() && net.1.weight.is_trained());
     /// assert_eq!((net.parameter_count(), net.trained_count()), (23, 8));

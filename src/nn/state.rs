@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use jit_core::graph::Var;
 use jit_runtime::ir::Type;
 
-use super::kind::{Entry, Kind, entries};
+use super::kind::{Entry, Kind, all_entries, entries};
 use crate::tensor::Tensor;
 use crate::{Array, Element, Error, ErrorKind, FloatElement, Result, Site, Traverse, Visitor, VisitorMut};
 
@@ -79,7 +79,7 @@ pub struct LoadReport {
 impl StateDict {
     /// Returns the arrays of some kinds.
     pub(super) fn of(tree: &(impl Traverse + ?Sized), is_wanted: impl Fn(Kind) -> bool) -> StateDict {
-        let wanted = entries(tree).into_iter().filter(|entry| is_wanted(entry.kind));
+        let wanted = all_entries(tree).into_iter().filter(|entry| is_wanted(entry.kind));
         let saved = wanted.map(|entry| {
             let shape = entry.shape.iter().map(|length| length.get()).collect();
             Saved { name: path_of(&entry.path), shape, var: detached(&entry.var) }
@@ -192,6 +192,9 @@ impl StateDict {
             .iter()
             .map(|entry| if is_wanted(entry.kind) { found.matching(self, entry, options) } else { None })
             .collect();
+        for entry in all_entries(tree).into_iter().filter(|entry| entry.is_shared && is_wanted(entry.kind)) {
+            found.refuse_shared(self, &entry);
+        }
         found.report.unexpected =
             self.names().filter(|name| !found.names.iter().any(|found| found == name)).map(str::to_owned).collect();
         found.check(options)?;
@@ -236,6 +239,15 @@ impl Matched {
             self.wrong.push(format!("`{name}` is an array of {ty} instead of {wanted}"));
         }
         None
+    }
+
+    /// An array of the state cannot be loaded to one behind a shared reference.
+    fn refuse_shared(&mut self, state: &StateDict, entry: &Entry) {
+        let name = path_of(&entry.path);
+        if state.find(&name).is_some() {
+            self.wrong.push(format!("`{name}` is behind a shared reference, so it cannot be replaced"));
+            self.names.push(name);
+        }
     }
 
     #[track_caller]

@@ -1,5 +1,6 @@
 //! State by name: loading, converting, checkpoints.
 
+use jit::FloatElement;
 use jit::nn::{self, BatchNorm1d, Dropout, Linear, LoadOptions, Model, Module, StateDict};
 use jit::optim::Adam;
 use jit::prelude::*;
@@ -72,6 +73,17 @@ fn an_element_of_a_state_is_read_by_name_and_type() {
     let error = state.get::<f64>("0.weight").unwrap_err().to_string();
     assert!(error.contains("`0.weight` is an array of f32, not f64"), "{error}");
     assert_eq!(state.get::<f32>("0.weight").unwrap().shape().to_vec(), [4, 3]);
+}
+
+#[test]
+fn what_is_behind_a_reference_is_saved_but_not_replaced() {
+    let net = net::<f32>(1);
+    let checkpoint = StateDict::checkpoint(&(&net, std::sync::Arc::new(Float::from([1.0, 2.0]))));
+    let names = ["0.0.weight", "0.0.bias", "0.1.weight", "0.1.bias", "1"];
+    assert_eq!(checkpoint.names().collect::<Vec<_>>(), names);
+    assert_eq!(checkpoint.get::<f32>("1").unwrap().to_vec().unwrap(), [1.0, 2.0]);
+    let error = checkpoint.restore(&mut (net.clone(), std::sync::Arc::new(Float::zeros(2)))).unwrap_err().to_string();
+    assert!(error.contains("`1` is behind a shared reference") && !error.contains("`0."), "{error}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub trait Model: Traverse {
         change_settings(self, |_, setting: &mut Mode| *setting = mode);
     }
 
-    /// Stops the training of the parameters of a part, which is named by its path, as in the [state](Model::state_dict):
+    /// Stops the training of the parameters of a part. Its path names it, as in the [state](Model::state_dict):
     /// `encoder` has all that is in `encoder.0.weight`; an empty path has everything. They are constants for
     /// derivatives, and optimisers leave them as they are.
     ///

@@ -3,7 +3,7 @@
 use jit_runtime::Error;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type};
 
-use super::scaled::ScaledSumRule;
+use super::scaled::ScaledRule;
 use super::vertex::{Inputs, carries, inputs};
 use super::weight::{Values, Weight, add, compare, mul, scaled, weighted};
 use super::{scattered, transposed};
@@ -181,5 +181,5 @@ pub(super) fn fitted(flow: &Var, operation: &Var, input: &Var) -> Var {
 /// Returns the sum of what has flowed to a value and another flow.
 #[track_caller]
 pub(super) fn summed(sum: &Var, flow: &Var) -> Var {
-    ScaledSumRule::record(sum, flow).unwrap_or_else(|| record::binary(BinaryOp::Add, sum, flow))
+    ScaledRule::add(sum, flow).unwrap_or_else(|| record::binary(BinaryOp::Add, sum, flow))
 }

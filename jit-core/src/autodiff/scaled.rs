@@ -15,7 +15,8 @@ use crate::graph::op::Op;
 use crate::graph::tape::{self, Call, Flow, Rule, Tape};
 use crate::trace::record;
 
-/// The derivative of the product: its selection of zeros is no branch.
+/// The derivative of the product, or of a sum to which it was added: its selection of zeros is no branch. The inputs are
+/// the factors, and the sum before.
 pub(super) struct ScaledRule;
 
 impl ScaledRule {
@@ -23,6 +24,15 @@ impl ScaledRule {
     #[track_caller]
     pub(super) fn attach(value: Var, gradient: &Var, factor: &Var) -> Var {
         tape::attach_one(value, vec![gradient.clone(), factor.clone()], || Box::new(ScaledRule), Site::here())
+    }
+
+    /// Records the sum if the flow is such a product: the sum before where the gradient is zero, `a * b + sum`
+    /// elsewhere.
+    #[track_caller]
+    pub(super) fn add(sum: &Var, flow: &Var) -> Option<Var> {
+        let Product { is_zero, factors: [a, b] } = Product::of(flow)?;
+        let value = record::select(&is_zero, sum, &record::fma(&a, &b, sum));
+        Some(tape::attach_one(value, vec![a, b, sum.clone()], || Box::new(ScaledRule), Site::here()))
     }
 }
 
@@ -36,31 +46,18 @@ impl Rule for ScaledRule {
     }
 
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
-        let Some(gradient) = &gradients[0] else { return Ok(smallvec![None, None]) };
-        let [a, b] = [&call.inputs[0], &call.inputs[1]];
-        Ok(smallvec![Some(scaled(gradient, b)), Some(scaled(gradient, a))])
+        let (a, b) = (&call.inputs[0], &call.inputs[1]);
+        let Some(gradient) = &gradients[0] else { return Ok(smallvec![None; call.inputs.len()]) };
+        let factors = [Some(scaled(gradient, b)), Some(scaled(gradient, a))];
+        Ok(factors.into_iter().chain(call.inputs[2..].iter().map(|_| Some(gradient.clone()))).collect())
     }
 
     fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
-        let [a, b] = [&call.inputs[0], &call.inputs[1]];
-        let parts =
-            [tangents[0].as_ref().map(|tangent| scaled(tangent, b)), tangents[1].as_ref().map(|t| scaled(t, a))];
-        Ok(smallvec![parts.into_iter().flatten().reduce(|sum, part| add(&sum, &part))])
-    }
-}
-
-/// The derivative of a sum to which such a product was added.
-pub(super) struct ScaledSumRule;
-
-impl ScaledSumRule {
-    /// Records the sum if the flow is such a product: the sum before where the gradient is zero, `a * b + sum`
-    /// elsewhere.
-    #[track_caller]
-    pub(super) fn record(sum: &Var, flow: &Var) -> Option<Var> {
-        let Product { is_zero, factors: [a, b] } = Product::of(flow)?;
-        let value = record::select(&is_zero, sum, &record::fma(&a, &b, sum));
-        let inputs = vec![a, b, sum.clone()];
-        Some(tape::attach_one(value, inputs, || Box::new(ScaledSumRule), Site::here()))
+        let (a, b) = (&call.inputs[0], &call.inputs[1]);
+        let factors = [(&tangents[0], b), (&tangents[1], a)];
+        let parts = factors.into_iter().filter_map(|(tangent, other)| Some(scaled(tangent.as_ref()?, other)));
+        let sum = tangents[2..].iter().flatten().cloned();
+        Ok(smallvec![parts.chain(sum).reduce(|sum, part| add(&sum, &part))])
     }
 }
 
@@ -79,10 +76,11 @@ impl Product {
         // Other values that carry gradients, such as variables, have derivatives of their own.
         let Some(Tape::Result { call, .. }) = tape::of(flow) else { return None };
         let rule: &dyn Any = &*call.rule;
+        let [gradient, factor] = &call.inputs[..] else { return None };
         if !rule.is::<ScaledRule>() {
             return None;
         }
-        let [gradient, factor] = [&call.inputs[0], &call.inputs[1]].map(Var::clone);
+        let [gradient, factor] = [gradient, factor].map(Var::clone);
         Some(Product { factors: [gradient, factor], ..Product::of_selection(&flow.operand(0)?)? })
     }
 
@@ -103,27 +101,4 @@ impl Product {
 
 fn is_product(value: &Var) -> bool {
     value.op() == Op::Binary(BinaryOp::Mul)
-}
-
-impl Rule for ScaledSumRule {
-    fn name(&self) -> &str {
-        "sum of products"
-    }
-
-    fn is_by_lane(&self) -> bool {
-        true
-    }
-
-    fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
-        let Some(gradient) = &gradients[0] else { return Ok(smallvec![None, None, None]) };
-        let [a, b] = [&call.inputs[0], &call.inputs[1]];
-        Ok(smallvec![Some(scaled(gradient, b)), Some(scaled(gradient, a)), Some(gradient.clone())])
-    }
-
-    fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
-        let [a, b] = [&call.inputs[0], &call.inputs[1]];
-        let tangent = |position: usize| tangents[position].as_ref();
-        let parts = [tangent(0).map(|t| scaled(t, b)), tangent(1).map(|t| scaled(t, a)), tangent(2).cloned()];
-        Ok(smallvec![parts.into_iter().flatten().reduce(|sum, part| add(&sum, &part))])
-    }
 }

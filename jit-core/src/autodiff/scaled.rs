@@ -15,8 +15,8 @@ use crate::graph::op::Op;
 use crate::graph::tape::{self, Call, Flow, Rule, Tape};
 use crate::trace::record;
 
-/// The derivative of the product, or of a sum to which it was added: its selection of zeros is no branch. The inputs are
-/// the factors, and the sum before.
+/// The derivative of the product, or of a sum to which it was added: its selection of zeros is no branch. The inputs
+/// are the factors, and the sum before.
 pub(super) struct ScaledRule;
 
 impl ScaledRule {

@@ -16,6 +16,7 @@
 pub mod backend;
 pub mod cache;
 pub mod cancel;
+mod clock;
 pub mod config;
 pub mod device;
 pub mod dump;

@@ -6,9 +6,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::work::Access;
+use crate::clock::Moment;
 use crate::float_mode::Standard;
 use crate::memory::failure::Failure;
 use crate::{Error, Label, Site};
@@ -26,9 +26,9 @@ pub(super) unsafe fn try_run<'a>(
 ) -> Option<Result<u64, Error>> {
     let marks = Marks::take(accesses)?;
     let _mode = Standard::enter();
-    let started = Instant::now();
+    let started = Moment::now();
     let outcome = catch_unwind(AssertUnwindSafe(run));
-    let elapsed = started.elapsed().as_nanos() as u64;
+    let elapsed = started.elapsed_ns();
     Some(match Failure::of(outcome, label, site) {
         None => Ok(elapsed),
         Some(failure) => Err(marks.fail(&failure)),

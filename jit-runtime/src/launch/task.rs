@@ -212,7 +212,7 @@ impl Task {
             self.work.skip(block);
         }
         let ended = now_ns();
-        self.busy_ns.fetch_add(ended - started, Ordering::Relaxed);
+        self.busy_ns.fetch_add(ended.saturating_sub(started), Ordering::Relaxed);
         if let Some(watched) = &self.watched {
             watched.worked(started, ended);
         }

@@ -12,9 +12,10 @@ use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
 use super::pool;
+use crate::clock::Moment;
 use crate::float_mode::Standard;
+use crate::stats;
 use crate::stats::events::{self, Activity};
-use crate::stats::{self, now_ns};
 
 /// The shared work.
 #[derive(Clone, Copy)]
@@ -149,7 +150,7 @@ pub(super) fn help() {
     TEAM.inside.fetch_add(1, Ordering::Relaxed);
     drop(job);
     let _mode = Standard::enter();
-    let (started, watched) = (now_ns(), events::begin());
+    let (started, watched) = (Moment::now(), events::begin());
     while let Some(part) = claim_last() {
         // SAFETY: the owner waits until no thread is inside.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)(part) }));
@@ -157,7 +158,7 @@ pub(super) fn help() {
             *TEAM.panic.lock() = Some(panic);
         }
     }
-    stats::count_busy(now_ns() - started);
+    stats::count_busy(started.elapsed_ns());
     watched.end(None, || Activity::Help);
     TEAM.inside.fetch_sub(1, Ordering::Release);
 }

@@ -326,7 +326,7 @@ impl Started {
 
 #[cold]
 fn note_span(started_ns: u64, site: Option<Site>, activity: Activity) {
-    let span = Span { activity, site, thread: this_thread(), started_ns, ended_ns: now_ns() };
+    let span = Span { activity, site, thread: this_thread(), started_ns, ended_ns: now_ns().max(started_ns) };
     push(Event::Span(Arc::new(span)));
 }
 

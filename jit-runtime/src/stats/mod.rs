@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
+use crate::clock::Moment;
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 use crate::{Label, Site};
@@ -62,7 +63,6 @@ const HISTORY: u8 = 1;
 /// A profile runs.
 const PROFILE: u8 = 2;
 static RECORDS: Mutex<Records> = Mutex::new(Records { parts: VecDeque::new(), count: 0 });
-static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Statistics since the start or [`reset_stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -415,7 +415,7 @@ pub(crate) fn hold(held: &mut Vec<Held>) {
 
 /// Nanoseconds since some moment in this process.
 pub(crate) fn now_ns() -> u64 {
-    EPOCH.elapsed().as_nanos() as u64
+    Moment::now().ns()
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 //! here. Nothing is measured while nobody observes launches.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::is_observed;
+use crate::clock::Moment;
 
 /// Where the code of a launch came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +49,7 @@ impl Preparation {
     }
 
     /// That of a launch whose code was found since a moment; the time includes that of compiling or reading it.
-    pub(crate) fn found(outcome: CacheOutcome, since: Option<Instant>, made_in: Duration) -> Preparation {
+    pub(crate) fn found(outcome: CacheOutcome, since: Option<Moment>, made_in: Duration) -> Preparation {
         let Some(since) = since else { return Preparation::none(outcome) };
         let elapsed = since.elapsed();
         let look_up_time = if outcome.is_hit() { elapsed } else { elapsed.saturating_sub(made_in) };
@@ -62,7 +63,7 @@ impl Preparation {
 struct Tracing {
     /// How many are open.
     depth: u32,
-    began: Option<Instant>,
+    began: Option<Moment>,
     /// The time of those since the last evaluation.
     time: Duration,
 }
@@ -73,7 +74,7 @@ struct Evaluation {
     trace_time: Duration,
     schedule_time: Duration,
     /// When the look-up of the first launch began, until that takes it.
-    scheduled: Option<Instant>,
+    scheduled: Option<Moment>,
 }
 
 thread_local! {
@@ -86,7 +87,7 @@ thread_local! {
 /// The moment at which a look-up begins; none if nobody observes launches. That of the first launch of an evaluation is
 /// the end of scheduling, or the begin of the evaluation if there was nothing to schedule.
 #[inline]
-pub(crate) fn begin_look_up() -> Option<Instant> {
+pub(crate) fn begin_look_up() -> Option<Moment> {
     if !is_observed() {
         return None;
     }
@@ -94,7 +95,7 @@ pub(crate) fn begin_look_up() -> Option<Instant> {
     if evaluation.scheduled.is_some() {
         EVALUATION.set(Evaluation { scheduled: None, ..evaluation });
     }
-    Some(evaluation.scheduled.unwrap_or_else(Instant::now))
+    Some(evaluation.scheduled.unwrap_or_else(Moment::now))
 }
 
 /// Notes that something else than a look-up follows: a library call, or the end of the evaluation.
@@ -108,7 +109,7 @@ pub fn end_look_ups() {
 pub fn begin_trace() {
     let mut tracing = TRACING.get();
     if tracing.depth == 0 {
-        tracing.began = is_observed().then(Instant::now);
+        tracing.began = is_observed().then(Moment::now);
     }
     tracing.depth += 1;
     TRACING.set(tracing);
@@ -128,14 +129,14 @@ pub fn end_trace() {
 /// An evaluation that is being scheduled.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheduling {
-    began: Option<Instant>,
+    began: Option<Moment>,
 }
 
 /// Notes that an evaluation begins: what was traced since the last one is for its kernels.
 #[inline]
 #[must_use]
 pub fn begin_scheduling() -> Scheduling {
-    let began = is_observed().then(Instant::now);
+    let began = is_observed().then(Moment::now);
     if began.is_some() {
         EVALUATION.set(Evaluation { trace_time: Duration::ZERO, ..EVALUATION.get() });
     }
@@ -147,8 +148,8 @@ impl Scheduling {
     #[inline]
     pub fn end(self) {
         let Some(began) = self.began else { return };
-        let now = Instant::now();
-        begin_look_ups(now, now - began);
+        let now = Moment::now();
+        begin_look_ups(now, Duration::from_nanos(now.ns_since(began)));
     }
 
     /// Notes that the kernels were found by their trace: the first look-up began with the evaluation. If they do not
@@ -161,7 +162,7 @@ impl Scheduling {
 }
 
 #[inline]
-fn begin_look_ups(at: Instant, schedule_time: Duration) {
+fn begin_look_ups(at: Moment, schedule_time: Duration) {
     let mut tracing = TRACING.get();
     let trace_time = EVALUATION.get().trace_time + std::mem::take(&mut tracing.time);
     TRACING.set(tracing);

@@ -103,7 +103,7 @@ impl WatchedBatch {
     #[cold]
     pub(crate) fn ran<'a>(&mut self, members: impl Iterator<Item = Member<'a>>, is_tiled: bool) {
         let ended_ns = now_ns();
-        let (mut begin, all) = (self.last_ns, (ended_ns - self.last_ns) as f64);
+        let (mut begin, all) = (self.last_ns, ended_ns.saturating_sub(self.last_ns) as f64);
         for Member { facts, label, site, width, traffic, share } in members {
             let end = ended_ns.min(begin + (all * share) as u64);
             let parts = vec![Part { thread: self.thread, started_ns: begin, ended_ns: end }];

@@ -23,6 +23,7 @@ mod optim;
 mod prefix;
 mod programs;
 mod random;
+mod recompute;
 mod rows;
 mod scopes;
 mod seeing;

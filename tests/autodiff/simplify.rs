@@ -5,7 +5,7 @@ use jit::{Float64, ad};
 use crate::{assert_close, on_each_device};
 
 /// Returns the number of arrays of a width that are in memory. Other tests run at the same time, with other widths.
-fn arrays_of(width: usize) -> usize {
+pub(crate) fn arrays_of(width: usize) -> usize {
     let width = width.to_string();
     let is_one = |line: &&str| line.contains("evaluated") && line.split_whitespace().nth(2) == Some(&width);
     jit::whos().lines().filter(is_one).filter(|line| !line.contains("unevaluated")).count()

@@ -36,6 +36,7 @@ mod loops;
 mod memory;
 mod node;
 mod passed;
+mod recompute;
 mod report;
 mod reverse;
 mod scaled;

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 
 use super::loops::Body;
 use super::node::{fitted, summed};
+use super::recompute;
 use super::reverse::Gradients;
 use super::vertex::{Key, Source, Value, Vertex, key_of, key_of_call, order, order_from};
 use super::weight::{self, scaled};
@@ -67,29 +68,38 @@ pub fn simplify_graph() {
 /// Makes evaluations simplify the graph.
 pub(super) fn enable() {
     tape::set_simplification(|| {
-        if IS_ON.load(Ordering::Relaxed) {
-            simplify();
-        } else {
+        if !IS_ON.load(Ordering::Relaxed) {
             // So that the list does not grow.
             drop(tape::take_kept());
-            tape::give_back_kept(std::iter::empty());
+            return tape::give_back_kept(std::iter::empty(), true);
+        }
+        if !is_possible() {
+            return;
+        }
+        let is_full = recompute::release(&tape::take_newly_kept());
+        if tape::is_simplification_due(is_full) {
+            simplify();
         }
     });
 }
 
+/// What a frozen function records, and what a region contains, stays as it is.
+fn is_possible() -> bool {
+    !launches::is_recording() && !host_call::is_inside() && !region::is_open()
+}
+
 /// Replaces what evaluated values keep.
 fn simplify() {
-    // What a frozen function records, and what a region contains, stays as it is.
-    if launches::is_recording() || host_call::is_inside() || region::is_open() {
+    if !is_possible() {
         return;
     }
     let kept = tape::take_kept();
-    let left = replace(&kept);
-    tape::give_back_kept(left.into_iter());
+    let (left, helped) = replace(&kept);
+    tape::give_back_kept(left.into_iter(), helped);
 }
 
-/// Replaces what some values keep; returns those that keep it.
-fn replace(kept: &[Weak]) -> Vec<Weak> {
+/// Replaces what some values keep; returns those that keep it, and whether there are others.
+fn replace(kept: &[Weak]) -> (Vec<Weak>, bool) {
     let is_kept = |weak: &&Weak| weak.upgrade().is_some_and(|var| matches!(tape::of(&var), Some(Tape::Evaluated(_))));
     let alive: Vec<Weak> = kept.iter().filter(is_kept).copied().collect();
     let nested = behind_arguments(&alive);
@@ -105,10 +115,10 @@ fn replace(kept: &[Weak]) -> Vec<Weak> {
     }
     let heads: FxHashSet<Key> = parts.iter().map(|part| key_of(&part.head)).collect();
     if evaluate(parts).is_err() {
-        return alive;
+        return (alive, false);
     }
     let is_left = |weak: &Weak| weak.upgrade().is_some_and(|var| !heads.contains(&key_of(&var)));
-    alive.into_iter().filter(is_left).collect()
+    (alive.into_iter().filter(is_left).collect(), !heads.is_empty())
 }
 
 /// Returns the values that are computed from arguments of a function that is differentiated, or from something that has
@@ -133,7 +143,7 @@ fn behind_arguments(of: &[Weak]) -> FxHashSet<Key> {
 }
 
 /// A part of the graph all of whose operations are by lane.
-struct Part {
+pub(super) struct Part {
     /// The value at its end.
     head: Var,
     /// The values that only it refers to.
@@ -146,7 +156,7 @@ struct Part {
 
 impl Part {
     /// Returns the largest part before a value.
-    fn of(head: Var) -> Option<Part> {
+    pub(super) fn of(head: Var) -> Option<Part> {
         let root = Vertex::of(&head);
         let is_inside = |var: &Var| is_by_lane(var, &head);
         if !is_inside(&head) {
@@ -196,6 +206,11 @@ impl Part {
         }
         all.retain(|vertex| inside.contains(&vertex.key()));
         Some(Part { head, between, sources, vertices: all })
+    }
+
+    /// Returns the head and what is between, each after those behind it.
+    pub(super) fn vertices(&self) -> &[Vertex] {
+        &self.vertices
     }
 
     /// Returns whether fewer arrays are kept without it.

@@ -57,7 +57,7 @@ pub(super) fn is_chosen() -> bool {
 }
 
 /// Returns whether new nodes that carry gradients belong to a scope.
-pub(super) fn is_scoped() -> bool {
+pub(crate) fn is_scoped() -> bool {
     state() & (CHOSEN | NOTED) != 0
 }
 

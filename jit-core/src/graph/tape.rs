@@ -192,7 +192,10 @@ pub(super) fn keep_operands(var: &Var, operands: &[Option<Var>; 3]) {
     let node = Var::new(draft);
     with_record(var, |record| record.tape = Some(Tape::Evaluated(node)));
     if SIMPLIFY.get().is_some() {
-        let _ = KEPT.try_with(|kept| kept.nodes.borrow_mut().push(var.downgrade()));
+        let _ = KEPT.try_with(|kept| {
+            kept.nodes.borrow_mut().push(var.downgrade());
+            kept.new.set(kept.new.get() + 1);
+        });
     }
 }
 
@@ -200,18 +203,24 @@ pub(super) fn keep_operands(var: &Var, operands: &[Option<Var>; 3]) {
 struct Kept {
     /// Those since the last simplification, the oldest first.
     nodes: RefCell<Vec<Weak>>,
+    /// How many of them, the last ones, are new to the function that simplifies.
+    new: Cell<usize>,
     /// The number of them that begins the next simplification.
     limit: Cell<usize>,
+    /// Whether the last simplification replaced something.
+    helped: Cell<bool>,
 }
 
 impl Clear for Kept {
     fn clear(&self) {
         self.nodes.take();
+        self.new.set(0);
     }
 }
 
 thread_state! {
-    static KEPT: Kept = Kept { nodes: RefCell::new(Vec::new()), limit: Cell::new(SIMPLIFIED_AT_ONCE) };
+    static KEPT: Kept = Kept { nodes: RefCell::new(Vec::new()), new: Cell::new(0), limit: Cell::new(SIMPLIFIED_AT_ONCE),
+        helped: Cell::new(true) };
 }
 
 static SIMPLIFY: OnceLock<fn()> = OnceLock::new();
@@ -224,14 +233,32 @@ pub(crate) fn set_simplification(simplify: fn()) {
     let _ = SIMPLIFY.set(simplify);
 }
 
-/// Replaces the operands of evaluated nodes by fewer values, if this thread has evaluated many.
+/// Simplifies what evaluated nodes keep, if the evaluations of this thread before this one kept something.
 #[inline]
-pub(crate) fn simplify_if_many() {
+pub(crate) fn simplify_what_is_kept() {
     if let Some(simplify) = SIMPLIFY.get()
-        && KEPT.try_with(|kept| kept.nodes.borrow().len() >= kept.limit.get()).unwrap_or(false)
+        && KEPT.try_with(|kept| kept.new.get() > 0).unwrap_or(false)
     {
         simplify();
     }
+}
+
+/// Returns the nodes that have kept operands since the last call.
+pub(crate) fn take_newly_kept() -> SmallVec<[Weak; 4]> {
+    KEPT.with(|kept| {
+        let nodes = kept.nodes.borrow();
+        SmallVec::from_slice(&nodes[nodes.len() - kept.new.take().min(nodes.len())..])
+    })
+}
+
+/// Returns whether so many nodes have kept operands that a simplification is due. It is due earlier if nothing else
+/// makes what is kept smaller, as long as it does.
+pub(crate) fn is_simplification_due(is_full: bool) -> bool {
+    KEPT.with(|kept| {
+        kept.nodes.borrow_mut().retain(|node| node.upgrade().is_some());
+        let count = kept.nodes.borrow().len();
+        count >= kept.limit.get() || is_full && kept.helped.get() && kept.limit.get() < usize::MAX
+    })
 }
 
 /// Takes the nodes that have kept operands in evaluations of this thread. Until they are given back, no simplification
@@ -239,13 +266,15 @@ pub(crate) fn simplify_if_many() {
 pub(crate) fn take_kept() -> Vec<Weak> {
     KEPT.with(|kept| {
         kept.limit.set(usize::MAX);
+        kept.new.set(0);
         kept.nodes.take()
     })
 }
 
-/// Gives back nodes whose operands have not been replaced.
-pub(crate) fn give_back_kept(nodes: impl Iterator<Item = Weak>) {
+/// Gives back nodes whose operands have not been replaced, and whether others were.
+pub(crate) fn give_back_kept(nodes: impl Iterator<Item = Weak>, helped: bool) {
     KEPT.with(|kept| {
+        kept.helped.set(helped);
         kept.nodes.borrow_mut().splice(0..0, nodes);
         kept.limit.set((2 * kept.nodes.borrow().len()).max(SIMPLIFIED_AT_ONCE));
     });

@@ -123,7 +123,7 @@ pub(crate) fn mark(var: &Var) {
 /// Evaluates values, and all values marked on this thread, and runs pending prints and assertions. Returns when the
 /// kernels are launched, and their reports are printed. Messages contain the reason.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
-    tape::simplify_if_many();
+    tape::simplify_what_is_kept();
     let _operation = cancel::begin();
     let marked = report::take_marked();
     let own;

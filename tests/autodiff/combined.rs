@@ -132,3 +132,26 @@ fn chosen(x: &F) -> F {
 fn local_memory_is_the_result_of_a_branch_and_of_a_call() {
     check("local memory", &chosen, &VALUES);
 }
+
+#[jit]
+fn products_in_a_branch_of_nested_loops(x: &F) -> F {
+    let lane = UInt::arange(x.width());
+    let mut array = x.slice(0..4) * 1.0 + 0.5;
+    let mut i = UInt::from(0);
+    while i < 2 {
+        let mut j = UInt::from(0);
+        while j < 2 {
+            if (&lane + &j) % 3 != 1 {
+                array.scatter_reduce(ReduceOp::Mul, &(x * (&i + &j + 1).cast::<f64>()), &((&lane + &j) % 4));
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    array
+}
+
+#[test]
+fn second_derivatives_of_products_in_a_branch_of_nested_loops() {
+    check("products in a branch of nested loops", &products_in_a_branch_of_nested_loops, &VALUES);
+}

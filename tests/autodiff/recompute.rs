@@ -101,8 +101,9 @@ fn steps_that_are_evaluated_keep_few_arrays_whatever_their_number() {
         // Nobody else uses the width.
         let width = WIDE + 17;
         let (variables, _) = variables(width);
-        for (name, step) in STEPS.into_iter().filter(|(name, _)| *name != "expensive function") {
-            run(step, 60, &variables, |position, y| {
+        // Values that a comparison reads, too, stay.
+        for (name, step) in STEPS.into_iter().filter(|(name, _)| *name != "mask of the value itself") {
+            run(step, 120, &variables, |position, y| {
                 jit::eval(y).unwrap();
                 let count = arrays_of(width);
                 assert!(count <= 16, "{name}, step {position}: {count} arrays");
@@ -111,7 +112,7 @@ fn steps_that_are_evaluated_keep_few_arrays_whatever_their_number() {
         run(STEPS[0].1, 60, &variables, |position, y| {
             jit::eval(y).unwrap();
             let count = arrays_of(width);
-            assert!(count <= 5, "products, step {position}: {count} arrays");
+            assert!(count <= 7, "products, step {position}: {count} arrays");
         });
     });
 }

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::loops::Body;
-use super::node::{fitted, summed};
+use super::node::summed;
 use super::recompute;
 use super::reverse::Gradients;
 use super::vertex::{Key, Source, Value, Vertex, key_of, key_of_call, order, order_from};
@@ -252,7 +252,8 @@ fn is_by_lane(var: &Var, like: &Var) -> bool {
             matches!(node.op(), Op::Identity | Op::Unary(_) | Op::Binary(_) | Op::Fma | Op::Select)
         }
         Vertex::Value(Value { source: Source::Result(call, _), .. }) => {
-            call.rule.name() == PRODUCT && call.inputs.iter().all(|input| input.width() == like.width())
+            call.rule.name() == PRODUCT
+                && call.inputs.iter().all(|input| input.width() == 1 || input.width() == like.width())
         }
         _ => false,
     }
@@ -284,11 +285,14 @@ impl Rule for ProductRule {
         PRODUCT
     }
 
+    fn is_by_lane(&self) -> bool {
+        true
+    }
+
     #[track_caller]
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
         let Some(gradient) = &gradients[0] else { return Ok(call.inputs.iter().map(|_| None).collect()) };
-        let flow = |(input, weight): (&Var, &Var)| Some(fitted(&scaled(gradient, weight), weight, input));
-        Ok(call.inputs.iter().zip(&call.saved).map(flow).collect())
+        Ok(call.saved.iter().map(|weight| Some(scaled(gradient, weight))).collect())
     }
 
     #[track_caller]

@@ -44,9 +44,12 @@
 //! Formulas and settings are those of PyTorch's modules of the same names.
 
 mod activation;
+mod attention;
 mod check;
 mod conv;
+mod conv_transposed;
 mod dropout;
+mod embedding;
 mod gradients;
 pub mod init;
 mod kind;
@@ -57,6 +60,7 @@ mod model;
 mod module;
 mod norm;
 mod parameter;
+mod pool;
 mod sequential;
 mod state;
 mod summary;
@@ -65,8 +69,11 @@ pub use activation::{
     Elu, Gelu, GeluTanh, Hardtanh, Identity, LeakyRelu, LogSoftmax, Mish, Relu, Selu, Sigmoid, Silu, Softmax, Softplus,
     Tanh, elu, gelu, gelu_tanh, hardtanh, leaky_relu, log_softmax, mish, relu, selu, silu, softmax, softplus,
 };
+pub use attention::{Attention, MultiHeadAttention, scaled_dot_product_attention};
 pub use conv::{Conv, Conv1d, Conv2d, Conv3d};
+pub use conv_transposed::{ConvTransposed, ConvTransposed1d, ConvTransposed2d, ConvTransposed3d};
 pub use dropout::Dropout;
+pub use embedding::Embedding;
 pub use gradients::value_and_grad;
 pub use kind::Kind;
 pub use linear::{Bilinear, Linear, linear};
@@ -77,8 +84,16 @@ pub use loss::{
 pub use mode::Mode;
 pub use model::Model;
 pub use module::{Function, Module};
-pub use norm::{BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d};
+pub use norm::{
+    BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, InstanceNorm, InstanceNorm1d, InstanceNorm2d,
+    InstanceNorm3d, LayerNorm, RmsNorm, RunningStatistics,
+};
 pub use parameter::{Buffer, Parameter};
+pub use pool::{
+    AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool, AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d, AdaptiveMaxPool3d, AvgPool, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool, MaxPool1d, MaxPool2d,
+    MaxPool3d,
+};
 pub use sequential::Sequential;
 pub use state::{LoadOptions, LoadReport, StateDict};
 pub use summary::Summary;

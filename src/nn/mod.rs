@@ -61,6 +61,7 @@ mod module;
 mod norm;
 mod parameter;
 mod pool;
+mod recurrent;
 mod sequential;
 mod state;
 mod summary;
@@ -93,6 +94,10 @@ pub use pool::{
     AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool, AdaptiveMaxPool1d,
     AdaptiveMaxPool2d, AdaptiveMaxPool3d, AvgPool, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool, MaxPool1d, MaxPool2d,
     MaxPool3d,
+};
+pub use recurrent::{
+    Cell, Gru, GruCell, GruStep, Lstm, LstmCell, LstmStep, Recurrent, Rnn, RnnCell, RnnStep, Step, Weights,
+    WeightsOfLayers,
 };
 pub use sequential::Sequential;
 pub use state::{LoadOptions, LoadReport, StateDict};

@@ -13,6 +13,7 @@ mod layers;
 mod losses;
 mod norms;
 mod pools;
+mod recurrent;
 
 /// An array of a case: its shape and elements.
 #[derive(Clone)]

@@ -62,6 +62,8 @@ mod norm;
 mod parameter;
 mod pool;
 mod recurrent;
+#[cfg(feature = "safetensors")]
+mod safetensors;
 mod sequential;
 mod state;
 mod summary;

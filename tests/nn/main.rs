@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod basics;
+#[cfg(feature = "safetensors")]
+mod files;
 mod init;
 mod reference;
 mod state;

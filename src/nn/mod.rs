@@ -37,6 +37,7 @@
 //! | switch between training and evaluation | [`Model::train`], [`Model::eval`]; [`Module::infer`] evaluates a copy |
 //! | stop the training of a part | [`Model::freeze`] |
 //! | compute without gradients | [`ad::suspend`](crate::ad::suspend) |
+//! | compute in another element type | [`Model::half`], [`Model::to`] |
 //! | copy, change or compare the state | [`Model::state_dict`], [`Model::load_state_dict`] |
 //! | keep all that training needs to continue | [`StateDict::checkpoint`] of model, optimiser and generators |
 //! | see what there is | [`Model::summary`] |
@@ -48,6 +49,7 @@ mod attention;
 mod check;
 mod conv;
 mod conv_transposed;
+mod convert;
 mod dropout;
 mod embedding;
 mod gradients;
@@ -75,6 +77,7 @@ pub use activation::{
 pub use attention::{Attention, MultiHeadAttention, scaled_dot_product_attention};
 pub use conv::{Conv, Conv1d, Conv2d, Conv3d};
 pub use conv_transposed::{ConvTransposed, ConvTransposed1d, ConvTransposed2d, ConvTransposed3d};
+pub use convert::Convert;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use gradients::value_and_grad;

@@ -4,6 +4,7 @@
 mod basics;
 #[cfg(feature = "safetensors")]
 mod files;
+mod halves;
 mod init;
 mod reference;
 mod state;

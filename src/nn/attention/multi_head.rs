@@ -38,6 +38,10 @@ pub struct MultiHeadAttention<T: FloatElement = f32> {
     heads: usize,
 }
 
+crate::nn::convert::converted! {
+    MultiHeadAttention [] { in_proj_weight, in_proj_bias, out_proj } { is_causal, dropout, heads }
+}
+
 impl<T: FloatElement> MultiHeadAttention<T> {
     /// Creates a layer with biases, which are zero. Weights have the initial values that PyTorch's have: uniform, by
     /// [Xavier](init::xavier_uniform) those of the inputs.

@@ -3,7 +3,7 @@
 use super::statistics::RunningStatistics;
 use super::{Affine, EPSILON, Moments, channel_shape, check_count, identity};
 use crate::nn::check::{check_axes, check_axis};
-use crate::nn::{Mode, Module, Parameter};
+use crate::nn::{Convert, Mode, Module, Parameter};
 use crate::tensor::Tensor;
 use crate::{FloatElement, Size, Traverse};
 
@@ -119,5 +119,26 @@ impl<T: FloatElement, S: FloatElement, C: FloatElement, const LEAST: usize, cons
         };
         let affine = Affine::new(self.weight.as_ref(), self.bias.as_ref(), &shape);
         moments.normalise(&wide, self.epsilon, &affine).cast()
+    }
+}
+
+/// Running statistics, and what is computed, keep their types.
+impl<T: FloatElement, U: FloatElement, S: FloatElement, C: FloatElement, const LEAST: usize, const MOST: usize>
+    Convert<U> for BatchNorm<T, S, C, LEAST, MOST>
+{
+    type Output = BatchNorm<U, S, C, LEAST, MOST>;
+
+    #[track_caller]
+    fn convert(&self) -> Self::Output {
+        BatchNorm {
+            weight: self.weight.convert(),
+            bias: self.bias.convert(),
+            statistics: self.statistics.clone(),
+            epsilon: self.epsilon,
+            momentum: self.momentum,
+            mode: self.mode,
+            channels: self.channels,
+            computed: self.computed,
+        }
     }
 }

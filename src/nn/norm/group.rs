@@ -22,6 +22,10 @@ pub struct GroupNorm<T: FloatElement = f32> {
     channels: usize,
 }
 
+crate::nn::convert::converted! {
+    GroupNorm [] { weight, bias } { epsilon, groups, channels }
+}
+
 impl<T: FloatElement> GroupNorm<T> {
     /// Creates a layer whose factors are one and summands zero.
     ///

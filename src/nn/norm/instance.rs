@@ -3,7 +3,7 @@
 use super::statistics::RunningStatistics;
 use super::{Affine, EPSILON, Moments, channel_shape, check_count, identity};
 use crate::nn::check::{check_axes, check_axis};
-use crate::nn::{Mode, Module, Parameter};
+use crate::nn::{Convert, Mode, Module, Parameter};
 use crate::tensor::{Tensor, keep_dims};
 use crate::{FloatElement, Size, Traverse};
 
@@ -117,5 +117,26 @@ impl<T: FloatElement, S: FloatElement, C: FloatElement, const AXES: usize> Modul
         };
         let affine = Affine::new(self.weight.as_ref(), self.bias.as_ref(), &shape);
         moments.normalise(&wide, self.epsilon, &affine).cast()
+    }
+}
+
+/// Running statistics, and what is computed, keep their types.
+impl<T: FloatElement, U: FloatElement, S: FloatElement, C: FloatElement, const AXES: usize> Convert<U>
+    for InstanceNorm<T, S, C, AXES>
+{
+    type Output = InstanceNorm<U, S, C, AXES>;
+
+    #[track_caller]
+    fn convert(&self) -> Self::Output {
+        InstanceNorm {
+            weight: self.weight.convert(),
+            bias: self.bias.convert(),
+            statistics: self.statistics.clone(),
+            epsilon: self.epsilon,
+            momentum: self.momentum,
+            mode: self.mode,
+            channels: self.channels,
+            computed: self.computed,
+        }
     }
 }

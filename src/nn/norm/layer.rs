@@ -139,6 +139,11 @@ impl<T: FloatElement> Module<Tensor<T>> for RmsNorm<T> {
     }
 }
 
+crate::nn::convert::converted! {
+    LayerNorm [] { weight, bias } { epsilon, shape }
+    RmsNorm [] { weight } { epsilon, shape }
+}
+
 /// Returns a shape as plain lengths.
 #[track_caller]
 fn lengths(shape: Shape) -> Vec<usize> {

@@ -4,8 +4,8 @@ use jit_core::misuse::Misuse;
 
 use super::direction::Weights;
 use super::step::{GruStep, LstmStep, RnnStep, Step};
-use crate::nn::Module;
 use crate::nn::check::{check_axes, check_axis};
+use crate::nn::{Convert, Module};
 use crate::random::Generator;
 use crate::tensor::Tensor;
 use crate::{FloatElement, Site, Traverse};
@@ -98,5 +98,14 @@ pub(super) fn check_state<K: Step, T: FloatElement>(state: &[Tensor<T>], shape: 
         Misuse::new(format!("a recurrent layer got a state of tensors of shapes {shapes:?}"), Site::here())
             .hint(&format!("its state has {} of shape {shape:?}", K::STATES))
             .panic();
+    }
+}
+
+impl<T: FloatElement, U: FloatElement, K: Step> Convert<U> for Cell<T, K> {
+    type Output = Cell<U, K>;
+
+    #[track_caller]
+    fn convert(&self) -> Cell<U, K> {
+        Cell { weights: self.weights.convert(), kind: self.kind.clone() }
     }
 }

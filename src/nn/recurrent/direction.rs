@@ -95,3 +95,7 @@ impl<T: FloatElement> Traverse for Weights<T> {
         visitor.named(&format!("bias_hh{suffix}"), |visitor| bias_hh.traverse_mut(visitor));
     }
 }
+
+crate::nn::convert::converted! {
+    Weights [] { weight_ih, weight_hh, bias_ih, bias_hh } { suffix }
+}

@@ -4,7 +4,7 @@ use super::cell::check_state;
 use super::direction::Weights;
 use super::step::{GruStep, LstmStep, RnnStep, Step};
 use crate::nn::check::{check_axes, check_axis};
-use crate::nn::{Dropout, Module};
+use crate::nn::{Convert, Dropout, Module};
 use crate::random::Generator;
 use crate::tensor::Tensor;
 use crate::{FloatElement, Size, Traverse, s};
@@ -204,5 +204,20 @@ impl<T: FloatElement, K: Step> Module<(Tensor<T>, Vec<Tensor<T>>)> for Recurrent
     #[track_caller]
     fn forward(&mut self, (x, state): &(Tensor<T>, Vec<Tensor<T>>)) -> Self::Output {
         self.run(x, Some(state))
+    }
+}
+
+impl<T: FloatElement, U: FloatElement, K: Step> Convert<U> for Recurrent<T, K> {
+    type Output = Recurrent<U, K>;
+
+    #[track_caller]
+    fn convert(&self) -> Recurrent<U, K> {
+        Recurrent {
+            weights: WeightsOfLayers(self.weights.0.convert()),
+            kind: self.kind.clone(),
+            dropout: self.dropout.clone(),
+            is_bidirectional: self.is_bidirectional,
+            is_length_first: self.is_length_first,
+        }
     }
 }

@@ -50,6 +50,7 @@ mod check;
 mod conv;
 mod conv_transposed;
 mod convert;
+mod data;
 mod dropout;
 mod embedding;
 mod gradients;
@@ -78,6 +79,7 @@ pub use attention::{Attention, MultiHeadAttention, scaled_dot_product_attention}
 pub use conv::{Conv, Conv1d, Conv2d, Conv3d};
 pub use conv_transposed::{ConvTransposed, ConvTransposed1d, ConvTransposed2d, ConvTransposed3d};
 pub use convert::Convert;
+pub use data::{Batches, DataLoader};
 pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use gradients::value_and_grad;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod basics;
+mod data;
 #[cfg(feature = "safetensors")]
 mod files;
 mod halves;

@@ -89,8 +89,8 @@ impl<U: FloatElement, M: Convert<U>> Convert<U> for Option<M> {
     type Output = Option<M::Output>;
 
     #[track_caller]
+    #[expect(clippy::manual_map, reason = "in a closure the reported line would not be that of our caller")]
     fn convert(&self) -> Self::Output {
-        // No closure, so that the reported line is that of our caller.
         match self {
             Some(module) => Some(module.convert()),
             None => None,

@@ -109,7 +109,7 @@ impl<T: FloatElement> Attention<T> {
         };
         let mut scores = (queries * scale).matmul(&keys.swap_axes(-1, -2));
         if let Some(bias) = &self.bias {
-            scores = scores + bias.cast::<C>();
+            scores += bias.cast::<C>();
         }
         for mask in self.mask.iter().cloned().chain(self.is_causal.then(|| causal_mask(&scores))) {
             scores = mask.select(scores, C::from_f64(f64::NEG_INFINITY));

@@ -45,10 +45,10 @@ impl Windows {
         let (mut position, mut is_inside) = (self.plane.clone(), Mask::from(true));
         for axis in self.axes.iter().rev() {
             let at = &axis.start + (&rest % &axis.count) * axis.step;
-            is_inside = is_inside & at.lt(UInt::from(axis.length));
-            position = position + at * &stride;
-            rest = rest / &axis.count;
-            stride = stride * UInt::from(axis.length);
+            is_inside &= at.lt(UInt::from(axis.length));
+            position += at * &stride;
+            rest /= &axis.count;
+            stride *= UInt::from(axis.length);
         }
         (position, is_inside)
     }

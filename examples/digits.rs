@@ -1,4 +1,5 @@
-//! Learns to read handwritten digits: `cargo run --release --example digits [-- --net conv --type f16 …]`.
+//! Learns to read handwritten digits:
+//! `cargo run --release --features safetensors --example digits [-- --net conv --type f16 …]`.
 //!
 //! A network is trained by a frozen step, with parameters in single precision; what it computes is in the chosen type.
 //! A second run goes on where the first one stopped, with the same bits as one run of all epochs.

@@ -46,7 +46,7 @@ fn step<M: Net<H>, H: FloatElement>(state: &mut State<M>, x: &Tensor<f32>, y: &T
 
 /// Returns how often a step was recorded.
 pub(crate) fn recordings() -> u64 {
-    step::stats().recordings as u64
+    step::stats().recordings
 }
 
 impl<M: Traverse + Clone + 'static> Training<M> {
@@ -63,7 +63,7 @@ impl<M: Traverse + Clone + 'static> Training<M> {
         let loader = DataLoader::new(samples, BATCH).shuffled(self.seed).without_last().prefetched(2);
         let (mut sum, count) = (Tensor::from(0.0_f32), loader.len());
         for (x, y) in loader.epoch(self.epoch(), tensors)? {
-            sum = sum + step::<M, H>(&mut self.state, &x, &y);
+            sum += step::<M, H>(&mut self.state, &x, &y);
         }
         self.losses.push(sum.item()? / count as f32);
         Ok(self.losses[self.losses.len() - 1])

@@ -11,8 +11,9 @@ use crate::{FloatElement, Site, Size, Traverse};
 /// [`Tensor::convolve_transposed`].
 ///
 /// The weight has the shape `[inputs, outputs / groups, …]`, the bias `[outputs]`. Inputs have the shape `[batch,
-/// inputs, …]`, results `[batch, outputs, …]`, where an axis of length `n` becomes one of length `(n − 1) · stride − 2 ·
-/// padding + dilation · (kernel − 1) + 1 + output padding`. Sums of halves are computed in single precision.
+/// inputs, …]`, results `[batch, outputs, …]`, where an axis of length `n` becomes one of length
+/// `(n − 1) · stride − 2 · padding + dilation · (kernel − 1) + 1 + output padding`. Sums of halves are
+/// computed in single precision.
 ///
 /// ```
 /// use jit::nn::{ConvTransposed2d, Module};

@@ -34,9 +34,9 @@ impl<S: FloatElement> RunningStatistics<S> {
         Moments { mean: shaped(&self.running_mean), variance: shaped(&self.running_var) }
     }
 
-    /// Moves them by a share of the distance to the mean and the unbiased variance of a batch, whose biased moments have
-    /// one number for each channel and come from `count` numbers each. Without a momentum they become means over all
-    /// calls.
+    /// Moves them by a share of the distance to the mean and the unbiased variance of a batch. The moments, of which
+    /// the variance is biased, have one number for each channel, and come from `count` numbers each. Without a momentum
+    /// the statistics become means over all calls.
     #[track_caller]
     pub(super) fn advance<C: FloatElement>(&mut self, moments: &Moments<C>, count: Size, momentum: Option<f64>) {
         let calls = &*self.num_batches_tracked + 1;

@@ -1,4 +1,5 @@
-//! Layers and losses against the numbers of PyTorch, in double precision (`make.py`, `make_layers.py`), and their derivatives.
+//! Layers and losses, and their derivatives, against the numbers of PyTorch in double precision: `make.py` and
+//! `make_layers.py`.
 
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@ mod halves;
 mod init;
 mod reference;
 mod state;
+mod together;
 
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;

@@ -46,6 +46,14 @@ impl Arguments {
             .ok_or_else(|| format!("{name} takes a number from {} to {}, not {text}", range.start(), range.end()))
     }
 
+    /// Takes one of several words; the first one is the default.
+    #[allow(dead_code, reason = "not every example has an option of this kind")]
+    pub(crate) fn choice<'a>(&mut self, name: &str, words: &[&'a str]) -> Result<&'a str, String> {
+        let Some(text) = self.take(name) else { return Ok(words[0]) };
+        let found = words.iter().find(|word| **word == text);
+        found.copied().ok_or_else(|| format!("{name} takes one of {}, not {text}", words.join(", ")))
+    }
+
     /// Takes a path, if it was given.
     pub(crate) fn path(&mut self, name: &str) -> Option<PathBuf> {
         self.take(name).map(PathBuf::from)

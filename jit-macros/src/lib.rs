@@ -168,7 +168,7 @@ pub fn freeze(options: TokenStream, item: TokenStream) -> TokenStream {
 /// |---|---|
 /// | `#[traverse(skip)]` | the field is not visited, and its type need not be `Traverse`; it is neither saved nor restored |
 /// | `#[traverse(constexpr)]` | the field is a host value of any type that is `Eq + Hash + Debug`; it is compared by its `Debug` form |
-/// | `#[traverse(rename = "name")]` | its name in paths; also on variants |
+/// | `#[traverse(rename = "name")]` | its name in paths; also on variants. Parts of a field named `""` are as its own |
 ///
 /// On the type, `#[traverse(bound = "T: Traverse")]` replaces the bounds that follow from the types of the fields, and
 /// `#[traverse(crate = path)]` sets the path of the `jit` crate.

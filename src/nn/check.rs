@@ -39,3 +39,18 @@ pub(super) fn check_axes<T: Element>(layer: &str, x: &Tensor<T>, wanted: RangeIn
         .hint("axes of length 1 are added by `expand_dims`")
         .panic()
 }
+
+/// Panics unless the windows of a layer can move over an input.
+#[track_caller]
+pub(super) fn check_kernel<T: Element>(layer: &str, x: &Tensor<T>, windows: &impl std::fmt::Debug, fits: bool) {
+    if fits {
+        return;
+    }
+    Misuse::new(format!("{layer} got a tensor of shape {:?}", x.sizes()), Site::here())
+        .value("the input", x.array().var())
+        .hint(&format!(
+            "windows are no larger than the padded input, lengths and strides positive, and paddings at most half of \
+            a window; here they are {windows:?}"
+        ))
+        .panic()
+}

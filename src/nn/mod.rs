@@ -37,6 +37,7 @@
 //! | switch between training and evaluation | [`Model::train`], [`Model::eval`]; [`Module::infer`] evaluates a copy |
 //! | stop the training of a part | [`Model::freeze`] |
 //! | compute without gradients | [`ad::suspend`](crate::ad::suspend) |
+//! | compute in another element type | [`Model::half`], [`Model::to`] |
 //! | copy, change or compare the state | [`Model::state_dict`], [`Model::load_state_dict`] |
 //! | keep all that training needs to continue | [`StateDict::checkpoint`] of model, optimiser and generators |
 //! | see what there is | [`Model::summary`] |
@@ -44,9 +45,14 @@
 //! Formulas and settings are those of PyTorch's modules of the same names.
 
 mod activation;
+mod attention;
 mod check;
 mod conv;
+mod conv_transposed;
+mod convert;
+mod data;
 mod dropout;
+mod embedding;
 mod gradients;
 pub mod init;
 mod kind;
@@ -57,6 +63,10 @@ mod model;
 mod module;
 mod norm;
 mod parameter;
+mod pool;
+mod recurrent;
+#[cfg(feature = "safetensors")]
+mod safetensors;
 mod sequential;
 mod state;
 mod summary;
@@ -65,8 +75,13 @@ pub use activation::{
     Elu, Gelu, GeluTanh, Hardtanh, Identity, LeakyRelu, LogSoftmax, Mish, Relu, Selu, Sigmoid, Silu, Softmax, Softplus,
     Tanh, elu, gelu, gelu_tanh, hardtanh, leaky_relu, log_softmax, mish, relu, selu, silu, softmax, softplus,
 };
+pub use attention::{Attention, MultiHeadAttention, scaled_dot_product_attention};
 pub use conv::{Conv, Conv1d, Conv2d, Conv3d};
+pub use conv_transposed::{ConvTransposed, ConvTransposed1d, ConvTransposed2d, ConvTransposed3d};
+pub use convert::Convert;
+pub use data::{Batches, DataLoader};
 pub use dropout::Dropout;
+pub use embedding::Embedding;
 pub use gradients::value_and_grad;
 pub use kind::Kind;
 pub use linear::{Bilinear, Linear, linear};
@@ -77,8 +92,20 @@ pub use loss::{
 pub use mode::Mode;
 pub use model::Model;
 pub use module::{Function, Module};
-pub use norm::{BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d};
+pub use norm::{
+    BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, InstanceNorm, InstanceNorm1d, InstanceNorm2d,
+    InstanceNorm3d, LayerNorm, RmsNorm, RunningStatistics,
+};
 pub use parameter::{Buffer, Parameter};
+pub use pool::{
+    AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool, AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d, AdaptiveMaxPool3d, AvgPool, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool, MaxPool1d, MaxPool2d,
+    MaxPool3d,
+};
+pub use recurrent::{
+    Cell, Gru, GruCell, GruStep, Lstm, LstmCell, LstmStep, Recurrent, Rnn, RnnCell, RnnStep, Step, Weights,
+    WeightsOfLayers,
+};
 pub use sequential::Sequential;
 pub use state::{LoadOptions, LoadReport, StateDict};
 pub use summary::Summary;

@@ -1,11 +1,12 @@
 //! What can be done with all parameters, buffers and settings of a module.
 
+use super::convert::Convert;
 use super::kind::{Kind, entries};
 use super::mode::Mode;
 use super::parameter::IsTrained;
 use super::state::{LoadOptions, LoadReport, StateDict, path_of};
 use super::summary::Summary;
-use crate::{Result, Traverse, VisitorMut};
+use crate::{FloatElement, Result, Traverse, VisitorMut};
 
 /// What every value with parameters can do, whatever its input: it is implemented for all that is `Traverse`.
 pub trait Model: Traverse {
@@ -96,6 +97,40 @@ pub trait Model: Traverse {
     #[track_caller]
     fn load_state_dict_with(&mut self, state: &StateDict, options: LoadOptions) -> Result<LoadReport> {
         state.load(self, options, Kind::is_state)
+    }
+
+    /// Returns the module with parameters of another type, as [`Convert`] describes: a recorded conversion, through
+    /// which gradients flow.
+    #[must_use]
+    #[track_caller]
+    fn to<U: FloatElement>(&self) -> Self::Output
+    where
+        Self: Convert<U>,
+    {
+        self.convert()
+    }
+
+    /// Returns the module with parameters of 16 bits: see [`Model::to`].
+    #[must_use]
+    #[track_caller]
+    fn half(&self) -> Self::Output
+    where
+        Self: Convert<half::f16>,
+    {
+        self.convert()
+    }
+
+    /// Takes over what another form of the module has changed in training: all arrays but the parameters, as running
+    /// statistics and generators of random numbers. Floats are converted.
+    ///
+    /// # Errors
+    ///
+    /// When names or shapes differ; all differences are named, and nothing has changed.
+    #[track_caller]
+    fn adopt_state(&mut self, other: &impl Traverse) -> Result<()> {
+        let is_state = |kind| !matches!(kind, Kind::Parameter | Kind::FrozenParameter);
+        let options = LoadOptions { casts: true, ..LoadOptions::default() };
+        StateDict::of(other, is_state).load(self, options, is_state).map(drop)
     }
 
     /// Returns a table of the parameters and buffers.

@@ -57,9 +57,10 @@ pub trait Module<X = Tensor<f32>>: Traverse {
     where
         Self: Clone + Sized,
     {
-        let mut copy = self.clone();
+        // No closure, so that the reported line is that of our caller.
+        let mut copy = crate::ad::detach(self);
         super::Model::eval(&mut copy);
-        crate::ad::suspend_for(&copy, || copy.clone().forward(input))
+        copy.forward(input)
     }
 }
 

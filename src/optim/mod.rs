@@ -36,6 +36,7 @@
 //! | leave out arrays or elements in one step | [`Optimizer::step_masked`] |
 //! | leave out what had no gradient | [`Optimizer::with_skip`] |
 //! | bound the gradients | [`clip_norm`], [`clip_value`] |
+//! | train in halves | [`LossScaler`] |
 //! | write a method of your own | [`Method`] |
 //!
 //! The formulas are those of PyTorch's classes of the same names.
@@ -43,6 +44,7 @@
 mod adam;
 mod clip;
 mod leaf;
+mod loss_scaler;
 mod method;
 mod optimizer;
 mod rms_prop;
@@ -51,6 +53,7 @@ mod sgd;
 
 pub use adam::{Adam, AdamMethod, AdamW, AdamWMethod};
 pub use clip::{clip_norm, clip_value};
+pub use loss_scaler::LossScaler;
 pub use method::Method;
 pub use optimizer::{Optimizer, Skip};
 pub use rms_prop::{RmsProp, RmsPropMethod};

@@ -2,9 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod basics;
+mod data;
+#[cfg(feature = "safetensors")]
+mod files;
+mod halves;
 mod init;
 mod reference;
 mod state;
+mod together;
 
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;

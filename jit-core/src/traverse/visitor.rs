@@ -21,10 +21,10 @@ impl Path {
         Path { text: String::new(), is_wanted: true }
     }
 
-    /// Enters a field; returns the length of the path before.
+    /// Enters a field; returns the length of the path before. A field without a name adds nothing to the path.
     fn enter_field(&mut self, name: &str) -> usize {
         let before = self.text.len();
-        if self.is_wanted {
+        if self.is_wanted && !name.is_empty() {
             if before > 0 {
                 self.text.push('.');
             }

@@ -4,7 +4,7 @@ use jit::nn::*;
 use jit::prelude::*;
 use jit::random::rng;
 
-use crate::on_each_device;
+use crate::{assert_refused, on_each_device};
 
 use super::{check_layer, check_module};
 
@@ -29,52 +29,42 @@ fn convolutions_are_those_of_pytorch() {
 }
 
 #[test]
-fn batch_normalisations_are_those_of_pytorch() {
-    check_layer("batch_norm_1", &BatchNorm1d::<f64, f64>::new(3));
-    check_layer("batch_norm_1_long", &BatchNorm1d::<f64, f64>::new(3));
-    check_layer("batch_norm_2", &BatchNorm2d::<f64, f64>::new(2));
-    let mut evaluated = BatchNorm2d::<f64, f64>::new(2);
-    evaluated.eval();
-    check_layer("batch_norm_2_eval", &evaluated);
-    let mut cumulative = BatchNorm3d::<f64, f64>::new(2);
-    cumulative.momentum = None;
-    check_layer("batch_norm_3", &cumulative);
+fn transposed_convolutions_are_those_of_pytorch() {
+    let first = ConvTransposed1d::new(2, 3, [3], &mut rng(1)).with_strides([2]).with_paddings([1]);
+    check_layer("conv_transposed_1", &first.with_output_paddings([1]));
+    check_layer("conv_transposed_2", &ConvTransposed2d::new(2, 3, [3, 2], &mut rng(1)).without_bias());
+    let grouped = ConvTransposed2d::grouped(4, 6, [2, 3], 2, &mut rng(1)).with_strides([2, 3]).with_dilations([2, 1]);
+    check_layer("conv_transposed_2_grouped", &grouped.with_paddings([1, 0]).with_output_paddings([1, 0]));
+    check_layer("conv_transposed_3", &ConvTransposed3d::new(2, 2, [2, 2, 2], &mut rng(1)).with_strides([1, 2, 1]));
 }
 
-/// Running statistics and generators of random numbers are state of the module, which replays change.
 #[test]
-fn replays_advance_statistics_and_random_numbers() {
-    type Net = (BatchNorm1d, Dropout);
+fn other_batches_replay_the_recording_of_convolutions() {
+    type Net = (Conv2d, ConvTransposed2d);
     #[freeze]
     fn apply(net: &mut Net, x: &Tensor<f32>) -> Tensor<f32> {
         net.forward(x)
     }
     on_each_device(|| {
-        let x = Tensor::<f32>::arange([6, 3]).make_opaque();
-        let mut frozen: Net = (BatchNorm1d::new(3), Dropout::new(0.5, &mut rng(1)));
-        let mut plain = frozen.clone();
-        for _ in 0..100 {
-            let (got, wanted) = (apply(&mut frozen, &x), plain.forward(&x));
-            assert_eq!(got.to_vec().unwrap(), wanted.to_vec().unwrap());
+        apply::clear();
+        let back = ConvTransposed2d::new(3, 2, [3, 3], &mut rng(1)).with_strides([2, 2]);
+        let mut net: Net = (Conv2d::new(2, 3, [3, 3], &mut rng(1)).with_strides([2, 2]), back);
+        for batch in [2, 5, 3] {
+            let x = Tensor::from_array((Float::arange(batch * 98) * 0.7).sin(), [batch, 2, 7, 7]).make_opaque();
+            let y = apply(&mut net, &x);
+            assert_eq!((y.shape(), y.to_vec().unwrap()), (&[batch, 2, 7, 7][..], net.infer(&x).to_vec().unwrap()));
         }
-        assert_eq!(frozen.0.running_var.to_vec().unwrap(), plain.0.running_var.to_vec().unwrap());
-        assert_eq!(frozen.0.num_batches_tracked.item().unwrap(), 100);
-        let before = frozen.0.running_mean.to_vec().unwrap();
-        frozen.eval();
-        let _ = apply(&mut frozen, &x).to_vec().unwrap();
-        assert_eq!(frozen.0.running_mean.to_vec().unwrap(), before);
+        assert_eq!(apply::stats().recordings, 1, "{}", apply::explain());
     });
 }
 
-/// Squares of the largest numbers of `f16` are beyond its range.
 #[test]
-fn statistics_of_halves_are_stored_and_computed_as_chosen() {
-    let largest = half::f16::MAX;
-    let x = Tensor::from([[largest], [-largest]]).make_opaque();
-    let mut single = BatchNorm1d::<half::f16>::new(1);
-    let y = single.forward(&x).to_vec().unwrap();
-    assert!((y[0].to_f32() - 1.0).abs() < 1e-2 && single.running_var.item().unwrap().is_finite());
-    let mut halves = BatchNorm1d::<half::f16, half::f16>::new(1);
-    let _ = halves.forward(&x).to_vec().unwrap();
-    assert!(!halves.running_var.item().unwrap().is_finite());
+fn inputs_that_transposed_convolutions_do_not_take_are_refused() {
+    let layer: ConvTransposed1d = ConvTransposed1d::new(2, 3, [3], &mut rng(1));
+    let x = Tensor::<f32>::ones([1, 2, 4]);
+    let wanted = "a transposed convolution got a tensor of shape [1, 2, 4]";
+    assert_refused(|| _ = layer.clone().with_paddings([3]).infer(&x), wanted);
+    assert_refused(|| _ = layer.clone().with_output_paddings([1]).infer(&x), wanted);
+    let wanted = "a transposed convolution of 2 channels got a tensor of shape [1, 3, 4]";
+    assert_refused(|| _ = layer.infer(&Tensor::ones([1, 3, 4])), wanted);
 }

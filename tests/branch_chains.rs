@@ -233,3 +233,44 @@ fn chains_in_loops_choose_their_arms_in_each_iteration() {
         }
     });
 }
+
+/// The number of the arm of each lane, if arms are for even numbers from the smallest one on; 1000 without an arm.
+#[jit]
+fn arm_of<T: Integer>(n: &Array<T>, numbers: &[T]) -> UInt {
+    let mut arm = UInt::from(1000);
+    if let Some((last, before)) = numbers.split_last() {
+        if n.eq(*last) {
+            arm = UInt::from(before.len() as u32);
+        } else {
+            arm = arm_of(n, before);
+        }
+    }
+    arm
+}
+
+#[test]
+fn numbers_on_both_sides_of_zero_have_their_arms_in_every_type() {
+    macro_rules! check {
+        ($ty:ident, $least:expr, $arms:expr) => {{
+            let numbers: Vec<$ty> = (0..$arms).map(|arm| ($least as $ty).wrapping_add(2 * arm as $ty)).collect();
+            let near = |number: &$ty| [-2_i8, -1, 0, 1, 2].map(|by| number.wrapping_add(by as $ty));
+            let mut lanes: Vec<$ty> = numbers.iter().flat_map(near).collect();
+            lanes.extend([0, 1, $ty::MIN, $ty::MAX, $ty::MAX / 2, $ty::MAX / 2 + 1]);
+            let arm = |n: &$ty| numbers.iter().position(|number| number == n).map_or(1000, |arm| arm as u32);
+            let expected: Vec<u32> = lanes.iter().map(arm).collect();
+            assert_eq!(arm_of(&Array::from(lanes), &numbers).to_vec().unwrap(), expected, "{}", stringify!($ty));
+        }};
+    }
+    on_all_values(|_, _| {
+        // The span of the first ones is beyond the largest number of their type.
+        check!(i8, i8::MIN, 100);
+        check!(u8, 3, 100);
+        check!(i16, -11, 12);
+        check!(u16, u16::MAX - 24, 12);
+        check!(i32, i32::MIN, 8);
+        check!(u32, 1 << 31, 8);
+        check!(i64, -7, 8);
+        check!(u64, u64::MAX - 16, 8);
+        check!(i64, i64::MAX - 16, 8);
+    });
+}

@@ -138,6 +138,33 @@ fn sums_of_floats_by_row_have_one_order() {
     }
 }
 
+/// Compares a kernel that gathers at an index computed from the lane's number with the interpreter, on every target.
+fn check_gather_at(index_of: impl Fn(&mut Builder) -> Value) {
+    let mut builder = Builder::new();
+    let [table, elements] = [Access::Read, Access::Write].map(|access| builder.buffer(Type::U32, access));
+    let index = index_of(&mut builder);
+    let element = builder.gather(table, index, None);
+    builder.store(elements, element);
+    let numbers = (0..WIDTH as u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let inputs = vec![Input::Buffer(numbers), Input::Buffer(vec![0; 4 * WIDTH])];
+    let case = Case { seed: 1, kernel: builder.finish(), width: WIDTH, inputs };
+    for target in variants() {
+        check(&case, &target, CodeOptions::default()).unwrap_or_else(|error| panic!("{error}\n{}", case.kernel));
+    }
+}
+
+#[test]
+fn a_mask_with_holes_is_no_row() {
+    for mask in [0x17f, 0x1bf, 0x13f, 0x15f, 0xfe] {
+        check_gather_at(|builder| {
+            let (lane, mask) = (builder.lane_index(), builder.constant(Type::U32, mask));
+            let two = builder.constant(Type::U32, 2);
+            let moved = builder.binary(BinaryOp::Add, lane, two);
+            builder.binary(BinaryOp::And, moved, mask)
+        });
+    }
+}
+
 #[test]
 fn programs_on_grids_compute_the_same_within_rows_and_across() {
     check_grids(0..1500);

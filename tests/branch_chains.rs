@@ -236,7 +236,7 @@ fn chains_in_loops_choose_their_arms_in_each_iteration() {
 
 /// The number of the arm of each lane, if arms are for even numbers from the smallest one on; 1000 without an arm.
 #[jit]
-fn arm_of<T: Integer>(n: &Array<T>, numbers: &[T]) -> UInt {
+fn arm_of<T: jit::Integer>(n: &Array<T>, numbers: &[T]) -> UInt {
     let mut arm = UInt::from(1000);
     if let Some((last, before)) = numbers.split_last() {
         if n.eq(*last) {

@@ -191,6 +191,16 @@ fn each_product_of_a_batch_has_its_own_long_sums() {
 }
 
 #[test]
+fn sums_of_nothing_are_written_as_zeros() {
+    for ty in [Type::F32, Type::F64, Type::F16, Type::I16] {
+        let c = operand(ty, &[1; 12]);
+        let empty = Operand::alloc(ty, 0).unwrap();
+        run(Call::MatMul(MatMul::new(4, 0, 3)), vec![empty.clone(), empty], vec![c.clone()]).unwrap();
+        assert_eq!(values(&c), [0; 12], "{ty}");
+    }
+}
+
+#[test]
 fn operands_that_do_not_fit_a_product_are_rejected() {
     let product = MatMul::new(2, 3, 4);
     let zeros = |ty, len: usize| operand(ty, &vec![0; len]);
@@ -208,6 +218,10 @@ fn operands_that_do_not_fit_a_product_are_rejected() {
         let error = outcome(a, b, c).unwrap_err();
         assert!(error.contains("takes Some([6, 12, 8])"), "{error}");
     }
+    let batch = MatMul { batch: 5, ..product };
+    assert_eq!(batch.lens(), Some([30, 60, 40]));
+    assert_eq!(MatMul { is_a_shared: true, ..batch }.lens(), Some([6, 60, 40]));
+    assert_eq!(MatMul { is_b_shared: true, ..batch }.lens(), Some([30, 12, 40]));
     let masks = (Type::Bool, 6);
     assert!(outcome(masks, (Type::Bool, 12), (Type::Bool, 8)).unwrap_err().contains("cannot be multiplied"));
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::backend::llvm::analysis::Analysis;
-use crate::backend::llvm::within_rows::WithinRows;
+use crate::backend::llvm::within_rows::{WithinRows, row_of_mask};
 use crate::ir::random::Rng;
 use crate::ir::{Access, BinaryOp, Builder, CompareOp, ReduceOp, Type, Value};
 
@@ -155,7 +155,10 @@ fn check_gather_at(index_of: impl Fn(&mut Builder) -> Value) {
 
 #[test]
 fn a_mask_with_holes_is_no_row() {
+    assert_eq!([0, 1, 0xff, u64::from(u32::MAX >> 1)].map(row_of_mask), [Some(1), Some(2), Some(0x100), Some(1 << 31)]);
+    assert_eq!(row_of_mask(u32::MAX.into()), None);
     for mask in [0x17f, 0x1bf, 0x13f, 0x15f, 0xfe] {
+        assert_eq!(row_of_mask(mask), None, "{mask:x}");
         check_gather_at(|builder| {
             let (lane, mask) = (builder.lane_index(), builder.constant(Type::U32, mask));
             let two = builder.constant(Type::U32, 2);

@@ -233,3 +233,51 @@ fn chains_in_loops_choose_their_arms_in_each_iteration() {
         }
     });
 }
+
+/// What the arms, of two numbers each, compute of `m`; 1000 without an arm.
+#[jit]
+fn arm_of<T: jit::Integer>(n: &Array<T>, m: &UInt, numbers: &[[T; 2]]) -> UInt {
+    let mut value = UInt::from(1000);
+    if let Some((last, before)) = numbers.split_last() {
+        if n.eq(last[0]) | n.eq(last[1]) {
+            value = arm!(m, m, before.len() as u32, true);
+        } else {
+            value = arm_of(n, m, before);
+        }
+    }
+    value
+}
+
+#[test]
+fn numbers_on_both_sides_of_zero_have_their_arms_in_every_type() {
+    macro_rules! check {
+        ($ty:ident, $least:expr, $arms:expr) => {{
+            let number = |number: i32| ($least as $ty).wrapping_add((2 * number) as $ty);
+            let numbers: Vec<[$ty; 2]> = (0..$arms).map(|arm| [number(2 * arm), number(2 * arm + 1)]).collect();
+            let near = |number: &$ty| [-2_i8, -1, 0, 1, 2].map(|by| number.wrapping_add(by as $ty));
+            let mut lanes: Vec<$ty> = numbers.iter().flatten().flat_map(near).collect();
+            lanes.extend([0, 1, $ty::MIN, $ty::MAX, $ty::MAX / 2, $ty::MAX / 2 + 1]);
+            let others: Vec<u32> = (0..lanes.len() as u32).map(|lane| lane % NUMBERS).collect();
+            let value = |(n, m): (&$ty, &u32)| {
+                let arm = numbers.iter().position(|numbers| numbers.contains(n));
+                arm.map_or(1000, |arm| arm!(*m, *m, arm as u32, true))
+            };
+            let expected: Vec<u32> = lanes.iter().zip(&others).map(value).collect();
+            let chosen = arm_of(&Array::from(lanes), &UInt::from(others), &numbers);
+            assert!(jit::graphviz(&chosen).contains("Switch"), "the chain of {} becomes a jump", stringify!($ty));
+            assert_eq!(chosen.to_vec().unwrap(), expected, "{}", stringify!($ty));
+        }};
+    }
+    on_all_values(|_, _| {
+        // The span of the first ones is beyond the largest number of their type.
+        check!(i8, i8::MIN, 50);
+        check!(u8, 3, 50);
+        check!(i16, -11, 6);
+        check!(u16, u16::MAX - 24, 6);
+        check!(i32, i32::MIN, 4);
+        check!(u32, 1_u32 << 31, 4);
+        check!(i64, -7, 4);
+        check!(u64, u64::MAX - 16, 4);
+        check!(i64, i64::MAX - 16, 4);
+    });
+}

@@ -47,6 +47,12 @@ fn traced_if<T: Element>(
     recorder.finish(first, second).iter().map(typed).collect()
 }
 
+/// The message with which a program is refused.
+fn message_of<R>(program: impl FnOnce() -> R) -> String {
+    let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program)).err().expect("it is refused");
+    refused.downcast_ref::<String>().expect("a message").clone()
+}
+
 /// Enough work that a branch stays one.
 fn heavy(x: &Float) -> Float {
     (1..40).fold(x.clone(), |sum, step| sum.mul_add(0.5, step as f32))
@@ -268,8 +274,7 @@ fn values_inside_of_a_loop_cannot_be_read() {
     recorder.condition(x.lt(3.0).var());
     // What was made before the loop can.
     assert_eq!(before.to_vec().unwrap(), [2.0]);
-    let sums = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| x.sum())).unwrap_err();
-    assert!(sums.downcast_ref::<String>().unwrap().contains("cannot be reduced"));
+    assert!(message_of(|| x.sum()).contains("cannot be reduced"));
     drop(recorder);
     assert!(current_mask().is_none());
 }
@@ -284,4 +289,48 @@ fn narrow_loops_widen_by_their_condition() {
         assert_eq!((&narrow[0] + &limit).to_vec().unwrap(), [245 - 2 + 2, 243 + 5, 243 + 3]);
         assert_eq!(narrow[0].item().unwrap(), 243);
     });
+}
+
+#[test]
+fn a_branch_on_a_condition_from_before_a_loop_is_taken_in_each_iteration() {
+    on_every_device(|| {
+        let (x, mask) = (Float::from([0.5, 1.0, 2.0, 3.0]), Mask::from([true, false, true, false]));
+        let results = traced_while(
+            &[&x, &Float::from(0.0)],
+            |state| state[1].lt(3.0),
+            |state| {
+                let next = traced_if(&mask, || vec![heavy(&state[0])], || vec![-heavy(&-&state[0])]);
+                vec![&next[0] - 40.0, &state[1] + 1.0]
+            },
+        );
+        let expected = [(0.5_f32, true), (1.0, false), (2.0, true), (3.0, false)]
+            .map(|(x, is_first)| (0..3).fold(x, |x, _| if is_first { heavy_host(x) } else { -heavy_host(-x) } - 40.0));
+        assert_eq!(results[0].to_vec().unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_branch_of_values_of_other_widths_is_refused() {
+    let mask = Mask::from([true, false]);
+    let of = |a: usize, b: usize| message_of(|| traced_if(&mask, || vec![Float::zeros(a)], || vec![Float::ones(b)]));
+    for (a, b) in [(2, 3), (3, 2), (3, 1), (1, 3), (3, 3)] {
+        let message = of(a, b);
+        assert!(message.contains("of a branch's condition and values do not match"), "{message}");
+        assert!(message.contains("the value of the second side") && message.contains("control.rs"), "{message}");
+    }
+    assert!(current_mask().is_none());
+}
+
+#[test]
+fn a_loop_over_states_of_other_widths_is_refused() {
+    let of = |a: usize, b: usize| {
+        let states = [&Float::zeros(a), &Float::zeros(b)];
+        message_of(|| traced_while(&states, |s| s[0].lt(4.0), |s| vec![&s[0] + 1.0, &s[1] + 1.0]))
+    };
+    for (a, b) in [(2, 3), (3, 2), (3, 0)] {
+        let message = of(a, b);
+        let what = format!("a loop over {a} lanes cannot carry an array of width {b}");
+        assert!(message.contains(&what) && message.contains("the state variable"), "{message}");
+    }
+    assert!(current_mask().is_none());
 }

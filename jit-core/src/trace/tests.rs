@@ -73,6 +73,18 @@ fn the_sign_of_a_zero_survives_folding() {
 }
 
 #[test]
+fn constants_that_follow_one_another_are_combined_for_integers_alone() {
+    for op in [BinaryOp::Add, BinaryOp::Mul] {
+        let (x, one) = (input(), float(1e20));
+        let once = binary(op, &x, &one);
+        assert!(binary(op, &once, &float(-1e20)).operand(0).unwrap().is_same(&once), "each sum of floats is rounded");
+        let (i, three) = (placeholder(Type::I32, 8), record::literal(Type::I32, 3, 1));
+        let once = binary(op, &i, &three);
+        assert!(binary(op, &once, &three).operand(0).unwrap().is_same(&i));
+    }
+}
+
+#[test]
 fn comparisons_with_itself_mind_nan() {
     let x = input();
     assert_eq!(compare(CompareOp::Lt, &x, &x).literal(), Some(0));

@@ -42,7 +42,7 @@ mod tests {
     use crate::backend::llvm::{Target, interleave};
     use crate::backend::target::Architecture;
     use crate::backend::{CodeOptions, Effort};
-    use crate::ir::{Access, BinaryOp, Builder, Type};
+    use crate::ir::{Access, BinaryOp, Builder, Type, UnaryOp, Value};
 
     /// Products of this many chains of a load, each of this length, which are added up.
     fn chains(count: usize, length: usize) -> Kernel {
@@ -71,6 +71,48 @@ mod tests {
         }
     }
 
+    /// The parallelism of a kernel that stores what a function makes of a load.
+    fn average_of(record: impl FnOnce(&mut Builder, Value) -> Value) -> f64 {
+        let mut builder = Builder::new();
+        let [x, y] = [Access::Read, Access::Write].map(|access| builder.buffer(Type::F32, access));
+        let x = builder.load(x);
+        let value = record(&mut builder, x);
+        builder.store(y, value);
+        let kernel = builder.finish();
+        average(&kernel, &Analysis::new(&kernel, 16))
+    }
+
+    #[test]
+    fn expensive_operations_are_waited_for_longer() {
+        type Record = fn(&mut Builder, Value) -> Value;
+        let operations: [(Record, u32); 2] = [
+            (|builder, x| builder.unary(UnaryOp::Sqrt, x), UnaryOp::Sqrt.cost()),
+            (|builder, x| builder.binary(BinaryOp::Div, x, x), BinaryOp::Div.cost()),
+        ];
+        for ((record, cost), additions) in operations.into_iter().flat_map(|operation| [(operation, 2), (operation, 9)])
+        {
+            let got = average_of(|builder, x| {
+                let sum = (0..additions).fold(x, |sum, _| builder.binary(BinaryOp::Add, sum, x));
+                let other = record(builder, x);
+                builder.binary(BinaryOp::Add, sum, other)
+            });
+            let [work, longest] = [cost + additions + 1, cost.max(additions) + 1].map(f64::from);
+            assert_eq!(got, work / longest, "cost {cost}, {additions} additions");
+        }
+    }
+
+    #[test]
+    fn operations_that_run_once_are_not_waited_for() {
+        let got = average_of(|builder, x| {
+            let param = builder.scalar_param(Type::F32);
+            let scalar = builder.scalar(param);
+            let power = (0..50).fold(scalar, |power, _| builder.binary(BinaryOp::Mul, power, scalar));
+            let sum = (0..10).fold(x, |sum, _| builder.binary(BinaryOp::Add, sum, x));
+            builder.binary(BinaryOp::Add, sum, power)
+        });
+        assert_eq!(got, 1.0);
+    }
+
     #[test]
     fn chains_are_computed_for_as_many_packets_as_fill_the_processor() {
         let target = Target::new(Architecture::X86_64, "x86-64-v3".into(), "+sse4.2,+avx2,+fma".into());
@@ -79,6 +121,8 @@ mod tests {
             interleave::choose(&chains(count, length), &target, options)
         };
         let cases = [(1, 1000, 4), (3, 1000, 4), (6, 1000, 2), (20, 100, 1), (1, 40, 2), (1, 7900, 4), (5, 1590, 2)];
+        // Longer code than this gains nothing.
+        let cases = cases.into_iter().chain([(1, 8100, 2), (1, 16_100, 1)]);
         for (count, length, wanted) in cases {
             assert_eq!(packets(count, length, Effort::Thorough), wanted, "{count} chains of {length}");
             assert_eq!(packets(count, length, Effort::Quick), 1, "{count} chains of {length}, first code");

@@ -6,6 +6,7 @@ mod control;
 mod division;
 pub(crate) mod facts;
 mod indices;
+mod interleave;
 mod interval;
 mod memory;
 mod operations;

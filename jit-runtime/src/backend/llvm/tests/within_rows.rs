@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::backend::llvm::analysis::Analysis;
-use crate::backend::llvm::within_rows::WithinRows;
+use crate::backend::llvm::within_rows::{WithinRows, row_of_mask};
 use crate::ir::random::Rng;
 use crate::ir::{Access, BinaryOp, Builder, CompareOp, ReduceOp, Type, Value};
 
@@ -135,6 +135,36 @@ fn sums_of_floats_by_row_have_one_order() {
         let kernel = builder.finish();
         let rows = WithinRows::of(&kernel, &Analysis::new(&kernel, 16), 16);
         assert_eq!(rows.is_some(), has_rows, "{ty}");
+    }
+}
+
+/// Compares a kernel that gathers at an index computed from the lane's number with the interpreter, on every target.
+fn check_gather_at(index_of: impl Fn(&mut Builder) -> Value) {
+    let mut builder = Builder::new();
+    let [table, elements] = [Access::Read, Access::Write].map(|access| builder.buffer(Type::U32, access));
+    let index = index_of(&mut builder);
+    let element = builder.gather(table, index, None);
+    builder.store(elements, element);
+    let numbers = (0..WIDTH as u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let inputs = vec![Input::Buffer(numbers), Input::Buffer(vec![0; 4 * WIDTH])];
+    let case = Case { seed: 1, kernel: builder.finish(), width: WIDTH, inputs };
+    for target in variants() {
+        check(&case, &target, CodeOptions::default()).unwrap_or_else(|error| panic!("{error}\n{}", case.kernel));
+    }
+}
+
+#[test]
+fn a_mask_with_holes_is_no_row() {
+    assert_eq!([0, 1, 0xff, u64::from(u32::MAX >> 1)].map(row_of_mask), [Some(1), Some(2), Some(0x100), Some(1 << 31)]);
+    assert_eq!(row_of_mask(u32::MAX.into()), None);
+    for mask in [0x17f, 0x1bf, 0x13f, 0x15f, 0xfe] {
+        assert_eq!(row_of_mask(mask), None, "{mask:x}");
+        check_gather_at(|builder| {
+            let (lane, mask) = (builder.lane_index(), builder.constant(Type::U32, mask));
+            let two = builder.constant(Type::U32, 2);
+            let moved = builder.binary(BinaryOp::Add, lane, two);
+            builder.binary(BinaryOp::And, moved, mask)
+        });
     }
 }
 

@@ -145,3 +145,83 @@ fn the_parts_of_sums_depend_on_the_shape_alone() {
     assert_eq!([parts(64, 1 << 20, 64), parts(128, 1 << 14, 128), parts(129, 1 << 14, 128)], [64, 32, 1]);
     assert_eq!(MatMul { batch: 5, ..MatMul::new(64, 1 << 14, 64) }.parts(), 1);
 }
+
+#[test]
+fn launches_add_the_parts_of_long_sums_in_ascending_order() {
+    let mut random = XorShift(5);
+    // The last one has more results than one unit of work adds up.
+    for product in [[3, 5000, 5], [70, 1100, 65]].into_iter().flat_map(all_forms) {
+        let mut numbers = |len| (0..len).map(|_| (random.next() >> 40) as f32 * 1e-7 - 0.7).collect::<Vec<f32>>();
+        let [a_len, b_len, c_len] = product.lens().unwrap();
+        let (a, b) = (numbers(a_len), numbers(b_len));
+        let bits = |all: &[f32]| all.iter().map(|number| number.to_bits().into()).collect::<Vec<u64>>();
+        let c = Operand::alloc(Type::F32, c_len).unwrap();
+        let inputs = [&a, &b].map(|all| operand(Type::F32, &bits(all)));
+        run(Call::MatMul(product), inputs.to_vec(), vec![c.clone()]).unwrap();
+        assert!(product.parts() > 1 && values(&c) == bits(&expected(&product, &a, &b)), "{product:?}");
+    }
+}
+
+#[test]
+fn each_product_of_a_batch_has_its_own_long_sums() {
+    let whole = MatMul { batch: 3, ..MatMul::new(4, 1100, 5) };
+    let forms = [
+        MatMul { is_b_transposed: true, ..whole },
+        MatMul { is_a_shared: true, ..whole },
+        MatMul { is_b_shared: true, is_a_transposed: true, ..whole },
+    ];
+    for product in forms {
+        let single = MatMul { batch: 1, is_a_shared: false, is_b_shared: false, ..product };
+        let [a_len, b_len, c_len] = product.lens().unwrap();
+        let numbers = |len: usize, seed: usize| (0..len).map(|i| ((i * 37 + seed) % 11) as f32 - 5.0).collect();
+        let (a, b): (Vec<f32>, Vec<f32>) = (numbers(a_len, 1), numbers(b_len, 2));
+        let of_batch = |all: &[f32], batch: usize, is_shared: bool, len: usize| -> Vec<f32> {
+            if is_shared { all.to_vec() } else { all[batch * len..][..len].to_vec() }
+        };
+        let wanted = (0..3).flat_map(|batch| {
+            let a = of_batch(&a, batch, product.is_a_shared, 4 * 1100);
+            expected(&single, &a, &of_batch(&b, batch, product.is_b_shared, 1100 * 5))
+        });
+        let wanted: Vec<u64> = wanted.map(|sum| sum.to_bits().into()).collect();
+        let inputs = [&a, &b].map(|all| all.iter().map(|number| number.to_bits().into()).collect::<Vec<u64>>());
+        let c = Operand::alloc(Type::F32, c_len).unwrap();
+        run(Call::MatMul(product), inputs.map(|bits| operand(Type::F32, &bits)).to_vec(), vec![c.clone()]).unwrap();
+        assert!(product.parts() > 1 && values(&c) == wanted, "{product:?}");
+    }
+}
+
+#[test]
+fn sums_of_nothing_are_written_as_zeros() {
+    for ty in [Type::F32, Type::F64, Type::F16, Type::I16] {
+        let c = operand(ty, &[1; 12]);
+        let empty = Operand::alloc(ty, 0).unwrap();
+        run(Call::MatMul(MatMul::new(4, 0, 3)), vec![empty.clone(), empty], vec![c.clone()]).unwrap();
+        assert_eq!(values(&c), [0; 12], "{ty}");
+    }
+}
+
+#[test]
+fn operands_that_do_not_fit_a_product_are_rejected() {
+    let product = MatMul::new(2, 3, 4);
+    let zeros = |ty, len: usize| operand(ty, &vec![0; len]);
+    let outcome = |a: (Type, usize), b: (Type, usize), c: (Type, usize)| {
+        let [a, b, c] = [a, b, c].map(|(ty, len)| zeros(ty, len));
+        product.check(&[a, b], &[c])
+    };
+    let [a, b, c] = [(Type::I32, 6), (Type::I32, 12), (Type::I32, 8)];
+    outcome(a, b, c).unwrap();
+    for (a, b, c) in [((Type::U32, 6), b, c), (a, (Type::F32, 12), c), (a, b, (Type::I64, 8))] {
+        let error = outcome(a, b, c).unwrap_err();
+        assert!(error.contains("cannot be multiplied"), "{error}");
+    }
+    for (a, b, c) in [((Type::I32, 5), b, c), (a, (Type::I32, 11), c), (a, b, (Type::I32, 9))] {
+        let error = outcome(a, b, c).unwrap_err();
+        assert!(error.contains("takes Some([6, 12, 8])"), "{error}");
+    }
+    let batch = MatMul { batch: 5, ..product };
+    assert_eq!(batch.lens(), Some([30, 60, 40]));
+    assert_eq!(MatMul { is_a_shared: true, ..batch }.lens(), Some([6, 60, 40]));
+    assert_eq!(MatMul { is_b_shared: true, ..batch }.lens(), Some([30, 12, 40]));
+    let masks = (Type::Bool, 6);
+    assert!(outcome(masks, (Type::Bool, 12), (Type::Bool, 8)).unwrap_err().contains("cannot be multiplied"));
+}

@@ -27,7 +27,7 @@ impl Emitter<'_> {
         }
         for (local, position) in self.kernel.locals.iter().zip(0..) {
             let name = symbol(LocalId(position).to_string());
-            let size_bytes = local.size_bytes().next_multiple_of(16);
+            let size_bytes = local.size_bytes().next_multiple_of(16).max(16);
             self.variables.push(Variable { space: "local", name: name.clone(), size_bytes });
             let address = self.register(Class::Long);
             self.write("mov.u64", address, &[Operand::Address(name)]);
@@ -73,6 +73,7 @@ impl Emitter<'_> {
                     }
                 }
                 Place::Device(_) => self.clear_in_steps(id, local.size_bytes().div_ceil(8), 8),
+                Place::Scratch { .. } if local.len == 0 => {}
                 Place::Scratch { .. } => self.clear_in_steps(id, local.len.into(), local.ty.size_bytes() as u32),
             }
         }

@@ -162,8 +162,10 @@ fn of_bits(opcode: &str, bits: u32) -> Option<Pure> {
         ("clz", 64) => One(|a| u64::from(a.leading_zeros())),
         ("brev", 32) => One(|a| from_u32((a as u32).reverse_bits())),
         ("brev", 64) => One(u64::reverse_bits),
-        ("setp.eq", _) => Two(|a, b| u64::from(a == b)),
-        ("setp.ne", _) => Two(|a, b| u64::from(a != b)),
+        ("setp.eq", 32) => Two(|a, b| u64::from(a as u32 == b as u32)),
+        ("setp.eq", 64) => Two(|a, b| u64::from(a == b)),
+        ("setp.ne", 32) => Two(|a, b| u64::from(a as u32 != b as u32)),
+        ("setp.ne", 64) => Two(|a, b| u64::from(a != b)),
         _ => return None,
     })
 }

@@ -36,6 +36,7 @@ pub(super) struct Entry {
     variables: HashMap<String, u64>,
     local_bytes: usize,
     shared_bytes: usize,
-    registers: usize,
+    /// The bits that each register keeps.
+    register_masks: Vec<u64>,
     code: Vec<Instruction>,
 }

@@ -137,14 +137,21 @@ impl<'a> Parser<'a> {
 
     fn registers(&mut self, entry: &mut Entry, names: &mut Names) -> Result<(), String> {
         self.take();
-        let _type = self.take();
+        let mask = match self.take() {
+            ".pred" => 1,
+            ".b16" => u64::from(u16::MAX),
+            ".b32" | ".f32" => u64::from(u32::MAX),
+            ".b64" | ".f64" => u64::MAX,
+            other => return Err(format!("registers of type `{other}`")),
+        };
         let letters = self.take().to_owned();
         self.expect("<")?;
         let count = self.number()?;
         self.expect(">")?;
         self.expect(";")?;
-        names.registers.insert(letters, (entry.registers, count));
-        entry.registers += count;
+        let first = entry.register_masks.len();
+        names.registers.insert(letters, (first, count));
+        entry.register_masks.resize(first + count, mask);
         Ok(())
     }
 

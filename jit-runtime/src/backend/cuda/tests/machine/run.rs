@@ -80,7 +80,7 @@ impl Block {
         let shared = arbitrary(entry.shared_bytes);
         let threads = (0..launch.threads).map(|index| Thread {
             index,
-            registers: vec![None; entry.registers],
+            registers: vec![None; entry.register_masks.len()],
             local: arbitrary(entry.local_bytes),
             next: 0,
             steps: 0,
@@ -156,7 +156,8 @@ impl Step<'_> {
                 self.update(memory, size_bytes, self.value(a)?, function).map(drop)
             }
             (&Operation::CompareAndSwap { size_bytes }, [d, memory, expected, new]) => {
-                let (expected, new) = (self.value(expected)?, self.value(new)?);
+                let mask = u64::MAX >> (64 - 8 * size_bytes);
+                let (expected, new) = (self.value(expected)? & mask, self.value(new)?);
                 let old = self.update(memory, size_bytes, new, |old, new| if old == expected { new } else { old })?;
                 self.set(d, old)
             }
@@ -202,7 +203,7 @@ impl Step<'_> {
 
     fn set(&mut self, operand: &Operand, bits: u64) -> Result<(), String> {
         let Operand::Register(register) = operand else { return Err("the result is no register".to_owned()) };
-        self.thread.registers[*register] = Some(bits);
+        self.thread.registers[*register] = Some(bits & self.launch.entry.register_masks[*register]);
         Ok(())
     }
 

@@ -23,7 +23,7 @@ mod emit;
 mod layout;
 mod ptx;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 

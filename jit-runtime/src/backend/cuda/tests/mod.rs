@@ -1,6 +1,10 @@
 //! Compares emitted code with the interpreter of the IR, bit for bit, by an interpreter of PTX; and assembles it.
 
+mod kernels;
+mod launches;
 mod machine;
+mod operations;
+mod ptxas;
 mod random;
 
 use std::ops::Range;
@@ -100,6 +104,15 @@ impl Executable for Emulated<'_> {
     fn code_bytes(&self) -> usize {
         0
     }
+}
+
+/// The text of a kernel for people: what the file tests compare.
+pub(crate) fn text(kernel: &Kernel) -> String {
+    let mut module = Module::new(TARGETS[1], Comments::Instructions);
+    let mut kernel = kernel.clone();
+    passes::expand_math::run(&mut kernel);
+    module.add("kernel", &kernel);
+    module.to_string()
 }
 
 /// The kernel as a backend sees it. Half of the cases retain the code that the passes would remove.

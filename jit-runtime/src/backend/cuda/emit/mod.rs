@@ -179,7 +179,7 @@ impl Emitter<'_> {
     }
 
     fn length(&self, buffer: ParamId) -> Register {
-        self.lengths[buffer.index()].expect("the prologue loads the length of each buffer")
+        self.lengths[buffer.index()].expect("the prologue loads the length of each buffer that is indexed")
     }
 
     fn lane(&self) -> Register {
@@ -206,9 +206,9 @@ impl Emitter<'_> {
         result
     }
 
-    /// Loads the address of the arguments, and the address and length of each buffer.
+    /// Loads the address of the arguments, the address of each buffer, and the length of those accessed by an index.
     fn load_buffers(&mut self) {
-        let layout = self.layout;
+        let (layout, is_indexed) = (self.layout, indexed_buffers(self.kernel));
         if !layout.is_by_value() {
             let block = self.register(Class::Long);
             self.write("ld.param.u64", block, &[Operand::Variable(ARGUMENTS, 0)]);
@@ -220,7 +220,9 @@ impl Emitter<'_> {
                 let address = self.launch_parameter(Content::Word(buffer, Type::U64), Class::Long);
                 self.write("cvta.to.global.u64", address, &[address.into()]);
                 self.pointers[buffer.index()] = Some(address);
-                self.lengths[buffer.index()] = Some(self.launch_parameter(slot.content, Class::Word));
+                if is_indexed[buffer.index()] {
+                    self.lengths[buffer.index()] = Some(self.launch_parameter(slot.content, Class::Word));
+                }
             }
         }
     }
@@ -299,6 +301,21 @@ impl Emitter<'_> {
         }
         self.parameter(content, register);
     }
+}
+
+/// For each parameter, whether it is a buffer that is accessed at indices that may be out of range.
+fn indexed_buffers(kernel: &Kernel) -> Vec<bool> {
+    let mut is_indexed = vec![false; kernel.params.len()];
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        if let Op::Gather { buffer, .. }
+        | Op::Scatter { buffer, .. }
+        | Op::Atomic { buffer, .. }
+        | Op::CompareExchange { buffer, .. } = inst.op
+        {
+            is_indexed[buffer.index()] = true;
+        }
+    }
+    is_indexed
 }
 
 /// A variable of the function.

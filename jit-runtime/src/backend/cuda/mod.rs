@@ -59,6 +59,17 @@ pub enum Comments {
 }
 
 /// A module of PTX: kernels for one target. Its text is its [`Display`](fmt::Display).
+///
+/// ```
+/// use jit_runtime::backend::cuda::{Comments, Module, Target};
+/// use jit_runtime::ir;
+///
+/// let text = "kernel(p0: read f32, p1: write f32) { v0: f32 = load p0 v1: f32 = mul v0, v0 store p1, v1 }";
+/// let kernel = ir::parse(text).unwrap();
+/// let mut module = Module::new(Target { capability: 90, version: (8, 0) }, Comments::Instructions);
+/// module.add("square", &kernel);
+/// assert!(module.to_string().contains("mul.rn.f32 %f1, %f0, %f0;"));
+/// ```
 #[derive(Debug)]
 pub struct Module {
     target: Target,

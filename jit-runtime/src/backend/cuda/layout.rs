@@ -108,8 +108,8 @@ impl Layout {
         self.size_bytes <= MAX_BYTES
     }
 
-    /// The bytes of memory that each thread of a launch needs for the local memory of its lanes, if that is too much for
-    /// local memory of the device. The launch then limits the number of threads: any number is correct.
+    /// The bytes of memory that each thread of a launch needs for the local memory of its lanes, if that is too much
+    /// for local memory of the device. The launch then limits the number of threads: any number is correct.
     #[must_use]
     pub fn scratch_bytes_per_thread(&self) -> u64 {
         self.scratch_bytes_per_thread

@@ -1,16 +1,17 @@
 //! Code for NVIDIA GPUs: kernel IR → PTX, the assembly language that the driver compiles.
 //!
-//! This module needs no GPU, no driver and no CUDA toolkit. It emits text ([`Module`]) and describes how a launch passes
-//! its arguments ([`Layout`]). Loading and launching are not implemented yet, so no program runs on a GPU.
+//! This module needs no GPU, no driver and no CUDA toolkit. It emits text ([`Module`]) and describes how a launch
+//! passes its arguments ([`Layout`]). Loading and launching are not implemented yet, so no program runs on a GPU.
 //!
 //! One thread runs one lane at a time, so lanes that diverge are threads that branch: the code has no masks. A kernel
 //! without reductions is a loop over the lanes of a thread, a whole grid apart. Any grid is correct, the launch decides
 //! how many threads there are, and what all lanes share is computed before the loop. A kernel with reductions has the
-//! same loop with other bounds: one block of [`REDUCE_ROW`] threads runs one chunk of lanes, and each thread holds one of
-//! the running results that [`crate::ir`] defines. So the order of a reduction is that of the interpreter.
+//! same loop with other bounds: one block of [`REDUCE_ROW`] threads runs one chunk of lanes, and each thread holds one
+//! of the running results that [`crate::ir`] defines. So the order of a reduction is that of the interpreter.
 //!
 //! All bits equal those of the interpreter, except for sums of `f32` by atomic operations: the instruction flushes
-//! subnormal numbers to zero. Instructions round to nearest, keep subnormals, and are neither approximate nor contracted.
+//! subnormal numbers to zero. Instructions round to nearest, keep subnormals, and are neither approximate nor
+//! contracted.
 //!
 //! | file | contents |
 //! |---|---|

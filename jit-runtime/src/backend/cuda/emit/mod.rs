@@ -1,8 +1,8 @@
 //! The code of one kernel.
 //!
-//! [`Emitter`] walks the regions of the kernel. Each value has one register of its class, which is written by the code of
-//! its instruction; integer and float constants are literals instead. Files of this folder add the code of families of
-//! operations.
+//! [`Emitter`] walks the regions of the kernel. Each value has one register of its class, which is written by the code
+//! of its instruction; integer and float constants are literals instead. Files of this folder add the code of families
+//! of operations.
 
 mod arithmetic;
 mod atomics;

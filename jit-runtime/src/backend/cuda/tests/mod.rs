@@ -14,12 +14,13 @@ use crate::backend::{Executable, RawArgument, interpreter};
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Rng};
 use crate::ir::{Param, REDUCE_CHUNK, passes};
-use machine::{Entry, Global, Launch};
+use machine::{AtomicSums, Entry, Global, Launch};
 
 /// Targets with other instructions: before and after conversions to `bf16`.
 const TARGETS: [Target; 2] = [Target { capability: 70, version: (6, 4) }, Target { capability: 90, version: (8, 0) }];
 
-/// An emitted kernel that the interpreter of PTX runs. The shape of the grid is random, unless the kernel determines it.
+/// An emitted kernel that the interpreter of PTX runs. The shape of the grid is random, unless the kernel determines
+/// it.
 struct Emulated<'a> {
     kernel: &'a Kernel,
     entry: Entry,
@@ -29,10 +30,14 @@ struct Emulated<'a> {
 
 impl<'a> Emulated<'a> {
     fn new(kernel: &'a Kernel, target: Target, seed: u64) -> Result<Self, String> {
+        Self::with_sums(AtomicSums::Exact, kernel, target, seed)
+    }
+
+    fn with_sums(sums: AtomicSums, kernel: &'a Kernel, target: Target, seed: u64) -> Result<Self, String> {
         let mut module = Module::new(target, Comments::Instructions);
         module.add("kernel", kernel);
         let text = module.to_string();
-        let entry = machine::parse(&text).and_then(|mut entries| entries.pop().ok_or("no entry".to_owned()));
+        let entry = machine::parse(&text, sums).and_then(|mut entries| entries.pop().ok_or("no entry".to_owned()));
         let entry = entry.map_err(|reason| format!("{reason} in\n{text}"))?;
         Ok(Emulated { kernel, entry, layout: Layout::of(kernel), seed })
     }

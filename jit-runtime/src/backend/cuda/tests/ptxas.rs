@@ -127,7 +127,8 @@ fn registers_and_spills_are_those_of_the_table() {
 #[test]
 fn every_kernel_of_the_table_is_reported() {
     let report = "ptxas info    : Compiling entry function 'sum' for 'sm_90'\n\
-        ptxas info    : Function properties for sum\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+        ptxas info    : Function properties for sum\n    \
+        0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
         ptxas info    : Used 18 registers, 360 bytes cmem[0]\n";
     let expected = [("sum".to_owned(), "18 registers, 0 bytes spill stores, 0 bytes spill loads".to_owned())];
     assert_eq!(resources(report), expected.into());

@@ -1,5 +1,6 @@
 //! Arithmetic, comparisons and selections. Registers hold bits; those above the width of a register are zero.
 
+use super::AtomicSums;
 use super::instruction::Pure::{self, One, Three, Two};
 
 /// The NaN that instructions return.
@@ -204,13 +205,14 @@ pub(super) fn decode(opcode: &str) -> Option<Pure> {
 }
 
 /// What an atomic instruction stores for the old element and the operand.
-pub(super) fn atomic_function(opcode: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
+pub(super) fn atomic_function(opcode: &str, ty: &str, sums: AtomicSums) -> Option<fn(u64, u64) -> u64> {
     let function = match (opcode, ty) {
         ("exch", "b32" | "b64") => return Some(|_, new| new),
         ("add", "u32" | "u64") | ("min" | "max", "s32" | "u32" | "s64" | "u64") => decode(&format!("{opcode}.{ty}"))?,
         ("and" | "or", "b32" | "b64") => decode(&format!("{opcode}.{ty}"))?,
         ("add", "f64") => of_f64("add.rn")?,
-        ("add", "f32") => return Some(add_flushing),
+        ("add", "f32") if sums == AtomicSums::Flushed => return Some(add_flushing),
+        ("add", "f32") => of_f32("add.rn")?,
         _ => return None,
     };
     match function {

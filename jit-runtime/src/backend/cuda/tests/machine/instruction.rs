@@ -1,5 +1,6 @@
 //! Instructions: what an opcode does to its operands.
 
+use super::AtomicSums;
 use super::arithmetic::{self, atomic_function};
 use super::convert;
 
@@ -76,7 +77,7 @@ pub(super) enum Operation {
 }
 
 /// What an opcode does; none if it is not known.
-pub(super) fn decode(opcode: &str) -> Option<Operation> {
+pub(super) fn decode(opcode: &str, sums: AtomicSums) -> Option<Operation> {
     if let Some(pure) = arithmetic::decode(opcode).or_else(|| convert::decode(opcode)) {
         return Some(Operation::Pure(pure));
     }
@@ -92,7 +93,7 @@ pub(super) fn decode(opcode: &str) -> Option<Operation> {
             Operation::CompareAndSwap { size_bytes: access(Space::Global, ty)?.size_bytes }
         }
         [name @ ("atom" | "red"), "global", op, ty] => Operation::Atomic {
-            function: atomic_function(op, ty)?,
+            function: atomic_function(op, ty, sums)?,
             size_bytes: access(Space::Global, ty)?.size_bytes,
             returns: *name == "atom",
         },

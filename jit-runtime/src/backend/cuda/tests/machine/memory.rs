@@ -14,8 +14,8 @@ impl Global {
     ///
     /// # Safety
     ///
-    /// It must be valid for reads and writes while launches run, by no other code. Accesses of 32 bits may contain up to
-    /// 3 bytes before and behind it.
+    /// It must be valid for reads and writes while launches run, by no other code. Accesses of 32 bits may contain up
+    /// to 3 bytes before and behind it.
     pub(crate) unsafe fn add(&mut self, address: u64, size_bytes: u64) {
         self.ranges.push(address..address + size_bytes);
     }

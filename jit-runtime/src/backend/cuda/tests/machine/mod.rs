@@ -2,8 +2,8 @@
 //!
 //! It parses the text, and knows only the instructions that kernels use: any other one is an error. Their meaning is
 //! that of the manual ("PTX ISA"), written down once more and not taken from [`crate::ir::scalar`]. What the manual
-//! leaves unspecified is made to be noticed: registers that were not written cannot be read, memory of threads and blocks
-//! begins with arbitrary bytes, and the result of a division by zero is some other number.
+//! leaves unspecified is made to be noticed: registers that were not written cannot be read, memory of threads and
+//! blocks begins with arbitrary bytes, and the result of a division by zero is some other number.
 //!
 //! Threads are run one by one in random order for random numbers of instructions. A GPU may interleave the threads of a
 //! warp in the same way, so code that depends on the order of threads shows.
@@ -22,6 +22,15 @@ pub(super) use run::{Launch, launch};
 use std::collections::HashMap;
 
 use instruction::Instruction;
+
+/// What atomic sums of `f32` do with subnormal operands and results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AtomicSums {
+    /// They are exact, as the IR demands: to compare everything else.
+    Exact,
+    /// They are replaced by zeros, as GPUs do.
+    Flushed,
+}
 
 /// The entry point of a kernel.
 #[derive(Debug, Default)]

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::Entry;
 use super::instruction::{Instruction, Operand, decode};
+use super::{AtomicSums, Entry};
 
 /// The entries of a module.
-pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, String> {
+pub(crate) fn parse(text: &str, sums: AtomicSums) -> Result<Vec<Entry>, String> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, next: 0 };
+    let mut parser = Parser { tokens: &tokens, next: 0, sums };
     parser.header()?;
     let mut entries = Vec::new();
     while parser.next < tokens.len() {
@@ -39,6 +39,7 @@ fn tokens(text: &str) -> Result<Vec<&str>, String> {
 struct Parser<'a> {
     tokens: &'a [&'a str],
     next: usize,
+    sums: AtomicSums,
 }
 
 /// What the names in a body stand for.
@@ -130,7 +131,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.expect("}")?;
-        let instructions = statements.iter().map(|statement| instruction(statement, entry, &names));
+        let instructions = statements.iter().map(|statement| instruction(statement, entry, &names, self.sums));
         entry.code = instructions.collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -194,7 +195,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn instruction(tokens: &[&str], entry: &Entry, names: &Names) -> Result<Instruction, String> {
+fn instruction(tokens: &[&str], entry: &Entry, names: &Names, sums: AtomicSums) -> Result<Instruction, String> {
     let text = tokens.join(" ");
     let fail = |reason: String| format!("{reason} in `{text}`");
     let (guard, rest) = match tokens {
@@ -205,7 +206,7 @@ fn instruction(tokens: &[&str], entry: &Entry, names: &Names) -> Result<Instruct
     let (opcode, rest) = rest.split_first().ok_or_else(|| fail("no opcode".to_owned()))?;
     let operands = rest.split(|token| *token == ",").filter(|tokens| !tokens.is_empty());
     let operands = operands.map(|tokens| operand(tokens, entry, names)).collect::<Result<_, _>>().map_err(fail)?;
-    let operation = decode(opcode).ok_or_else(|| fail("an instruction that is not known".to_owned()))?;
+    let operation = decode(opcode, sums).ok_or_else(|| fail("an instruction that is not known".to_owned()))?;
     Ok(Instruction { guard, operation, operands, text })
 }
 

@@ -97,6 +97,33 @@ fn an_empty_launch_writes_nothing() {
     assert!(buffers(&kernel, Access::Write).count() > 0);
 }
 
+/// As an unsigned number, a negative index is below the length of a very long buffer.
+#[test]
+fn a_negative_index_is_out_of_range_of_any_buffer() {
+    for (ty, indices) in [(Type::I32, [-2i32, 1]), (Type::I32, [i32::MIN, 0])] {
+        let mut builder = Builder::new();
+        let (index, source) = (builder.buffer(ty, Access::Read), builder.buffer(Type::U32, Access::Read));
+        let output = builder.buffer(Type::U32, Access::Write);
+        let index = builder.load(index);
+        let element = builder.gather(source, index, None);
+        builder.store(output, element);
+        let kernel = builder.finish();
+        let emulated = Emulated::new(&kernel, TARGETS[0], 1).unwrap();
+        let mut words = [indices[0] as u32, indices[1] as u32].map(u64::from);
+        words = [words[0] | words[1] << 32, 0];
+        let (mut elements, mut outputs) = ([7u64 | 8 << 32], [99u64]);
+        let mut arguments = [argument(&mut words, 2), argument(&mut elements, 2), argument(&mut outputs, 2)];
+        let global = emulated.memory(&arguments);
+        // Only the first two elements exist, so any other access is an error.
+        arguments[1].length = u32::MAX.into();
+        let grid = Grid { first_lane: 0, end_lane: 2, lanes_per_reduction: 2, scratch: 0 };
+        let parameters = emulated.layout.pack(&grid, &arguments);
+        let (entry, global) = (&emulated.entry, &global);
+        machine::launch(&Launch { entry, blocks: 1, threads: 32, parameters: &parameters, global, seed: 1 }).unwrap();
+        assert_eq!(outputs[0], u64::from([7u32, 8][indices[1] as usize]) << 32);
+    }
+}
+
 #[test]
 fn an_empty_reduction_writes_the_identity() {
     let mut builder = Builder::new();

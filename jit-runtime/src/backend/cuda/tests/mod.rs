@@ -60,6 +60,8 @@ impl<'a> Emulated<'a> {
         let count = lanes.end - lanes.start;
         let (blocks, threads) = match threads_per_block(self.kernel) {
             Some(threads) => (chunks(count, lanes_per_reduction), threads),
+            // Some thousand lanes of one thread would take long.
+            None if count > 2000 => (1 + rng.below(4) as u32, rng.choose(&[64, 96, 256])),
             None => (1 + rng.below(4) as u32, rng.choose(&[1, 32, 64, 96, 256])),
         };
         let mut global = self.memory(arguments);
@@ -98,7 +100,7 @@ impl Executable for Emulated<'_> {
     unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], _poll: Poll<'_>) {
         let count = lanes.end - lanes.start;
         if let Err(reason) = self.launch(lanes, count.max(1), arguments) {
-            panic!("{reason}");
+            panic!("seed {}: {reason}", self.seed);
         }
     }
 

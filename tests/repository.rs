@@ -100,7 +100,7 @@ fn the_guide_has_every_page_that_is_not_for_developers() {
     let guide = include_str!("../src/guide.rs");
     for entry in std::fs::read_dir(root.join("docs")).expect("the pages") {
         let file = entry.expect("a page").file_name().into_string().expect("a name in Unicode");
-        let is_for_developers = ["design.md", "conformance.md"].contains(&&*file);
+        let is_for_developers = ["design.md", "conformance.md", "cuda.md"].contains(&&*file);
         let is_shown = guide.contains(&format!("include_str!(\"../docs/{file}\")"));
         assert_eq!(is_shown, !is_for_developers, "docs/{file} is shown: {is_shown}");
     }

@@ -13,12 +13,14 @@
 //! | the name of a pass | the kernel after it |
 //! | `optimise` | the kernel after all passes |
 //! | `facts` | the results of the code generator's analyses (`backend/llvm/tests/facts.rs`) |
+//! | `ptx` | the code for a GPU |
 //! | `code` | how often the LLVM IR accesses memory, divides and switches in which way (the same file) |
 //!
 //! `BLESS=1 cargo test -p jit-runtime file_tests` writes the actual output to the files.
 
 use std::path::{Path, PathBuf};
 
+use crate::backend::cuda;
 use crate::ir::passes::{self, PASSES};
 use crate::ir::{Kernel, parse, verify};
 
@@ -53,6 +55,7 @@ impl FileTest {
         let mut kernel = self.kernel();
         match self.run.as_str() {
             "optimise" => passes::optimise(&mut kernel),
+            "ptx" => return Some(cuda::tests::text(&kernel)),
             "facts" | "code" => return of_the_code_generator(&self.run, &kernel),
             name => {
                 let pass = PASSES.iter().find(|(pass, _)| *pass == name);
@@ -121,7 +124,7 @@ fn every_file_gives_what_it_says() {
 #[test]
 fn every_pass_and_every_analysis_has_a_file() {
     let files = files();
-    let names = PASSES.iter().map(|(name, _)| *name).chain(["optimise", "facts", "code"]);
+    let names = PASSES.iter().map(|(name, _)| *name).chain(["optimise", "facts", "code", "ptx"]);
     let missing: Vec<&str> = names.filter(|name| !files.iter().any(|file| file.run == *name)).collect();
     assert!(missing.is_empty(), "no file of `tests/files` runs {missing:?}");
 }

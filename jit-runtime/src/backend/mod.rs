@@ -4,6 +4,7 @@
 //! through [`Executable`].
 
 mod choose;
+pub mod cuda;
 #[cfg(loads_code)]
 mod host;
 pub mod interpreter;

@@ -1,0 +1,324 @@
+//! The code of one kernel.
+//!
+//! [`Emitter`] walks the regions of the kernel. Each value has one register of its class, which is written by the code
+//! of its instruction; integer and float constants are literals instead. Files of this folder add the code of families
+//! of operations.
+
+mod arithmetic;
+mod atomics;
+mod cast;
+mod control;
+mod float;
+mod integer;
+mod lanes;
+mod local;
+mod memory;
+mod reduce;
+mod remainder;
+mod uniform;
+
+use smallvec::SmallVec;
+
+use super::layout::{ARGUMENTS, Content, Layout};
+use super::ptx::{Class, Function, Guard, Label, Line, Opcode, Operand, Register, Symbol, Variable};
+use super::{Comments, Target, threads_per_block};
+use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, Type, Value, scalar};
+
+/// Emits the function of a kernel.
+pub(super) fn function(name: &str, kernel: &Kernel, target: Target, comments: Comments) -> Function {
+    let layout = Layout::of(kernel);
+    let mut emitter = Emitter {
+        kernel,
+        target,
+        comments,
+        layout: &layout,
+        lines: Vec::new(),
+        variables: Vec::new(),
+        registers: kernel.types.len() as u32,
+        labels: 0,
+        literals: vec![None; kernel.types.len()],
+        is_uniform: uniform::uniform_values(kernel),
+        arguments: None,
+        pointers: vec![None; kernel.params.len()],
+        lengths: vec![None; kernel.params.len()],
+        lane: None,
+        locals: Vec::new(),
+        accumulators: Vec::new(),
+    };
+    emitter.body();
+    Function {
+        name: name.to_owned(),
+        parameters: layout.parameters(),
+        threads: threads_per_block(kernel),
+        variables: emitter.variables,
+        registers: emitter.registers,
+        lines: emitter.lines,
+    }
+}
+
+/// The state of emitting one function.
+struct Emitter<'a> {
+    kernel: &'a Kernel,
+    target: Target,
+    comments: Comments,
+    layout: &'a Layout,
+    lines: Vec<Line>,
+    variables: Vec<Variable>,
+    /// The next free number of a register.
+    registers: u32,
+    labels: u32,
+    /// Constants that instructions take as literals.
+    literals: Vec<Option<Operand>>,
+    /// The values that are computed before the loop over lanes.
+    is_uniform: Vec<bool>,
+    /// The address of the arguments, if they are not passed by value.
+    arguments: Option<Register>,
+    /// The address of each buffer.
+    pointers: Vec<Option<Register>>,
+    /// The number of elements of each buffer.
+    lengths: Vec<Option<Register>>,
+    /// The lane that the thread runs.
+    lane: Option<Register>,
+    locals: Vec<local::Place>,
+    /// The running result of each reduction, in the order of the top region.
+    accumulators: Vec<Register>,
+}
+
+impl Emitter<'_> {
+    // --- lines
+
+    /// Appends an instruction without a result.
+    fn effect(&mut self, guard: Option<Guard>, opcode: impl Into<Opcode>, operands: &[Operand]) {
+        self.lines.push(Line::Instruction { guard, opcode: opcode.into(), operands: SmallVec::from(operands) });
+    }
+
+    /// Appends an instruction that writes a register.
+    fn write(&mut self, opcode: impl Into<Opcode>, result: Register, sources: &[Operand]) {
+        self.write_if(None, opcode, result, sources);
+    }
+
+    /// As [`Emitter::write`], where the guard holds.
+    fn write_if(&mut self, guard: Option<Guard>, opcode: impl Into<Opcode>, result: Register, sources: &[Operand]) {
+        let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
+        operands.push(result.into());
+        operands.extend(sources.iter().cloned());
+        self.lines.push(Line::Instruction { guard, opcode: opcode.into(), operands });
+    }
+
+    /// Appends an instruction with an intermediate result.
+    fn compute(&mut self, opcode: impl Into<Opcode>, class: Class, sources: &[Operand]) -> Operand {
+        let result = self.register(class);
+        self.write(opcode, result, sources);
+        result.into()
+    }
+
+    /// As [`Emitter::write`], from one operand.
+    fn write_one(&mut self, opcode: impl Into<Opcode>, result: Register, source: &Operand) {
+        self.write(opcode, result, std::slice::from_ref(source));
+    }
+
+    /// As [`Emitter::compute`], from one operand.
+    fn compute_one(&mut self, opcode: impl Into<Opcode>, class: Class, source: &Operand) -> Operand {
+        self.compute(opcode, class, std::slice::from_ref(source))
+    }
+
+    /// As [`Emitter::compute`] of a predicate.
+    fn test(&mut self, opcode: impl Into<Opcode>, a: &Operand, b: impl Into<Operand>) -> Register {
+        let result = self.register(Class::Predicate);
+        self.write(opcode, result, &[a.clone(), b.into()]);
+        result
+    }
+
+    fn move_to(&mut self, result: Register, source: &Operand) {
+        self.write_one(format!("mov.{}", result.class.suffix()), result, source);
+    }
+
+    fn branch(&mut self, guard: Option<Guard>, label: Label) {
+        self.effect(guard, "bra", &[Operand::Label(label)]);
+    }
+
+    fn place(&mut self, label: Label) {
+        self.lines.push(Line::Label(label));
+    }
+
+    // --- names
+
+    /// A register for an intermediate result.
+    fn register(&mut self, class: Class) -> Register {
+        self.registers += 1;
+        Register { class, number: self.registers - 1 }
+    }
+
+    /// The register of a value.
+    fn result(&self, value: Value) -> Register {
+        Register { class: Class::of(self.ty(value)), number: value.0 }
+    }
+
+    /// The register or literal of a value.
+    fn operand(&self, value: Value) -> Operand {
+        self.literals[value.index()].clone().unwrap_or_else(|| self.result(value).into())
+    }
+
+    /// The predicate of a `bool`.
+    fn predicate(&self, value: Value) -> Register {
+        self.result(value)
+    }
+
+    fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// A fresh label.
+    fn label(&mut self, name: &'static str) -> Label {
+        self.labels += 1;
+        Label { name, number: self.labels }
+    }
+
+    fn pointer(&self, buffer: ParamId) -> Register {
+        self.pointers[buffer.index()].expect("the prologue loads the address of each buffer")
+    }
+
+    fn length(&self, buffer: ParamId) -> Register {
+        self.lengths[buffer.index()].expect("the prologue loads the length of each buffer that is indexed")
+    }
+
+    fn lane(&self) -> Register {
+        self.lane.expect("lanes are run in the loop over them")
+    }
+
+    // --- parameters
+
+    /// Loads a parameter.
+    fn parameter(&mut self, content: Content, result: Register) {
+        let slot = self.layout.slots().iter().find(|slot| slot.content == content);
+        let slot = slot.expect("the layout has a place for each parameter");
+        let (ty, name, offset) = (slot.parameter.ty, slot.parameter.name.clone(), slot.offset as u64);
+        match self.arguments {
+            None => self.write(format!("ld.param.{ty}"), result, &[Operand::Variable(name, 0)]),
+            Some(block) => self.write(format!("ld.global.nc.{ty}"), result, &[Operand::Memory(block, offset)]),
+        }
+    }
+
+    /// Loads a parameter of the launch.
+    fn launch_parameter(&mut self, content: Content, class: Class) -> Register {
+        let result = self.register(class);
+        self.parameter(content, result);
+        result
+    }
+
+    /// Loads the address of the arguments, the address of each buffer, and the length of those accessed by an index.
+    fn load_buffers(&mut self) {
+        let (layout, is_indexed) = (self.layout, indexed_buffers(self.kernel));
+        if !layout.is_by_value() {
+            let block = self.register(Class::Long);
+            self.write("ld.param.u64", block, &[Operand::Variable(ARGUMENTS, 0)]);
+            self.write("cvta.to.global.u64", block, &[block.into()]);
+            self.arguments = Some(block);
+        }
+        for slot in layout.slots() {
+            if let Content::Length(buffer) = slot.content {
+                let address = self.launch_parameter(Content::Word(buffer, Type::U64), Class::Long);
+                self.write("cvta.to.global.u64", address, &[address.into()]);
+                self.pointers[buffer.index()] = Some(address);
+                if is_indexed[buffer.index()] {
+                    self.lengths[buffer.index()] = Some(self.launch_parameter(slot.content, Class::Word));
+                }
+            }
+        }
+    }
+
+    // --- instructions
+
+    fn region(&mut self, region: RegionId) {
+        let kernel = self.kernel;
+        for inst in &kernel.region(region).insts {
+            if !inst.values().any(|value| self.is_uniform[value.index()]) {
+                self.inst(inst);
+            }
+        }
+    }
+
+    fn inst(&mut self, inst: &Inst) {
+        if self.comments == Comments::Instructions {
+            self.lines.push(Line::Comment(self.kernel.display_inst(inst)));
+        }
+        let first = inst.first;
+        match inst.op {
+            Op::Const(ty, bits) => self.constant(first, ty, bits),
+            Op::LaneIndex => {
+                let lane = self.lane().into();
+                self.move_to(self.result(first), &lane);
+            }
+            Op::Scalar(param) => self.scalar(first, param),
+            Op::Load(buffer) => self.load(first, buffer),
+            Op::Gather { buffer, index, mask } => self.gather(first, buffer, index, mask),
+            Op::Store { buffer, value } => self.store(buffer, value),
+            Op::Scatter { reduce, buffer, index, value, mask } => self.scatter(reduce, buffer, index, value, mask),
+            Op::Atomic { op, buffer, index, value, mask } => self.atomic(Some(first), op, buffer, index, value, mask),
+            Op::CompareExchange { buffer, index, expected, value, mask } => {
+                self.compare_exchange(first, buffer, index, [expected, value], mask);
+            }
+            Op::Reduce { op, buffer, value } => self.accumulate(op, buffer, value),
+            Op::Loop { ref inits, condition, body } => self.repeat(inst, inits, condition, body),
+            Op::If { condition, then_region, else_region } => {
+                self.choose(inst, condition, then_region, else_region);
+            }
+            Op::Switch { index, ref cases, default } => self.switch(inst, index, cases, default),
+            Op::LocalRead { local, index } => self.local_read(first, local, index),
+            Op::LocalWrite { local, index, value } => self.local_write(local, index, value),
+            Op::Unary(..)
+            | Op::Binary(..)
+            | Op::Fma(..)
+            | Op::Compare(..)
+            | Op::Select(..)
+            | Op::Cast(..)
+            | Op::Bitcast(..) => self.arithmetic(first, &inst.op),
+        }
+    }
+
+    /// Integers and floats are literals; the others need a register.
+    fn constant(&mut self, result: Value, ty: Type, bits: u64) {
+        let literal = match Class::of(ty) {
+            Class::Single => Operand::Single(bits as u32),
+            Class::Double => Operand::Double(bits),
+            Class::Word | Class::Long if ty.is_signed_integer() => {
+                Operand::Integer(scalar::cast(ty, Type::I64, bits).cast_signed())
+            }
+            Class::Word | Class::Long => Operand::Integer(bits.cast_signed()),
+            Class::Predicate | Class::Half => {
+                return self.move_to(self.result(result), &Operand::Integer(bits.cast_signed()));
+            }
+        };
+        self.literals[result.index()] = Some(literal);
+    }
+
+    fn scalar(&mut self, result: Value, param: ParamId) {
+        let (ty, register) = (self.ty(result), self.result(result));
+        let content = Content::Word(param, ty);
+        if ty == Type::Bool {
+            let word = self.launch_parameter(content, Class::Word);
+            return self.write("setp.ne.u32", register, &[word.into(), 0.into()]);
+        }
+        self.parameter(content, register);
+    }
+}
+
+/// For each parameter, whether it is a buffer that is accessed at indices that may be out of range.
+fn indexed_buffers(kernel: &Kernel) -> Vec<bool> {
+    let mut is_indexed = vec![false; kernel.params.len()];
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        if let Op::Gather { buffer, .. }
+        | Op::Scatter { buffer, .. }
+        | Op::Atomic { buffer, .. }
+        | Op::CompareExchange { buffer, .. } = inst.op
+        {
+            is_indexed[buffer.index()] = true;
+        }
+    }
+    is_indexed
+}
+
+/// A variable of the function.
+fn symbol(name: String) -> Symbol {
+    Symbol(name.into())
+}

@@ -1,0 +1,121 @@
+//! Instructions: what an opcode does to its operands.
+
+use super::AtomicSums;
+use super::arithmetic::{self, atomic_function};
+use super::convert;
+
+/// An instruction with its operands.
+#[derive(Debug)]
+pub(super) struct Instruction {
+    /// The register of a predicate, and whether the instruction is executed where it is true.
+    pub(super) guard: Option<(usize, bool)>,
+    pub(super) operation: Operation,
+    pub(super) operands: Vec<Operand>,
+    /// For messages.
+    pub(super) text: String,
+}
+
+#[derive(Debug)]
+pub(super) enum Operand {
+    Register(usize),
+    Literal(u64),
+    /// Memory at an address in a register and an offset.
+    Memory(usize, u64),
+    /// The offset in the bytes of the parameters.
+    Parameter(usize),
+    Special(String),
+    /// The position of an instruction.
+    Target(usize),
+    /// The positions that an indirect branch chooses from.
+    Table(Vec<usize>),
+}
+
+/// A function of operands that are in registers or literals.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pure {
+    One(fn(u64) -> u64),
+    Two(fn(u64, u64) -> u64),
+    Three(fn(u64, u64, u64) -> u64),
+}
+
+/// A state space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Space {
+    Parameter,
+    Global,
+    Local,
+    Shared,
+}
+
+/// How an element is loaded or stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) space: Space,
+    pub(super) size_bytes: usize,
+    /// Whether a load extends the sign to the width of a register.
+    pub(super) is_signed: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Operation {
+    Pure(Pure),
+    Load(Access),
+    Store(Access),
+    /// Replaces an element by a function of it and the operand. Writes the old one to the first operand, if it returns.
+    Atomic {
+        function: fn(u64, u64) -> u64,
+        size_bytes: usize,
+        returns: bool,
+    },
+    CompareAndSwap {
+        size_bytes: usize,
+    },
+    Branch,
+    BranchIndexed,
+    Barrier,
+    Return,
+}
+
+/// What an opcode does; none if it is not known.
+pub(super) fn decode(opcode: &str, sums: AtomicSums) -> Option<Operation> {
+    if let Some(pure) = arithmetic::decode(opcode).or_else(|| convert::decode(opcode)) {
+        return Some(Operation::Pure(pure));
+    }
+    let parts: Vec<&str> = opcode.split('.').collect();
+    Some(match parts.as_slice() {
+        ["ld", "param", ty] => Operation::Load(access(Space::Parameter, ty)?),
+        ["ld", "global", "nc", ty] | ["ld", "relaxed", "gpu", "global", ty] => {
+            Operation::Load(access(Space::Global, ty)?)
+        }
+        ["ld", space, ty] => Operation::Load(access(named(space)?, ty)?),
+        ["st", space, ty] => Operation::Store(access(named(space)?, ty)?),
+        ["atom", "global", "cas", ty @ ("b32" | "b64")] => {
+            Operation::CompareAndSwap { size_bytes: access(Space::Global, ty)?.size_bytes }
+        }
+        [name @ ("atom" | "red"), "global", op, ty] => Operation::Atomic {
+            function: atomic_function(op, ty, sums)?,
+            size_bytes: access(Space::Global, ty)?.size_bytes,
+            returns: *name == "atom",
+        },
+        ["bra"] => Operation::Branch,
+        ["brx", "idx"] => Operation::BranchIndexed,
+        ["bar", "sync"] => Operation::Barrier,
+        ["ret"] => Operation::Return,
+        _ => return None,
+    })
+}
+
+fn named(space: &str) -> Option<Space> {
+    match space {
+        "global" => Some(Space::Global),
+        "local" => Some(Space::Local),
+        "shared" => Some(Space::Shared),
+        _ => None,
+    }
+}
+
+fn access(space: Space, ty: &str) -> Option<Access> {
+    let bits: usize = ty.get(1..)?.parse().ok()?;
+    let is_known = matches!(ty.as_bytes()[0], b'u' | b's' | b'b' | b'f') && [8, 16, 32, 64].contains(&bits);
+    is_known.then(|| Access { space, size_bytes: bits / 8, is_signed: ty.starts_with('s') })
+}

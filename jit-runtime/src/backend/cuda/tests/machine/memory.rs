@@ -1,0 +1,72 @@
+//! The memory of a launch: the buffers of the host in place of those of a device, which are checked at each access.
+
+use std::ops::Range;
+
+/// Global memory.
+#[derive(Clone, Default)]
+pub(crate) struct Global {
+    /// The addresses that may be accessed.
+    ranges: Vec<Range<u64>>,
+}
+
+impl Global {
+    /// Adds memory that the launch may access.
+    ///
+    /// # Safety
+    ///
+    /// It must be valid for reads and writes while launches run, by no other code. Accesses of 32 bits may contain up
+    /// to 3 bytes before and behind it.
+    pub(crate) unsafe fn add(&mut self, address: u64, size_bytes: u64) {
+        self.ranges.push(address..address + size_bytes);
+    }
+
+    /// The address of an access.
+    fn check(&self, address: u64, size_bytes: usize) -> Result<*mut u8, String> {
+        if !address.is_multiple_of(size_bytes as u64) {
+            return Err(format!("{address:#x} is not aligned to {size_bytes} bytes"));
+        }
+        let end = address + size_bytes as u64;
+        let contains = |range: &Range<u64>| range.start & !3 <= address && end <= range.end.next_multiple_of(4);
+        match self.ranges.iter().any(contains) {
+            true => Ok(address as *mut u8),
+            false => Err(format!("{size_bytes} bytes at {address:#x} are outside of all buffers")),
+        }
+    }
+
+    pub(super) fn read(&self, address: u64, size_bytes: usize) -> Result<u64, String> {
+        let pointer = self.check(address, size_bytes)?;
+        let mut bytes = [0; 8];
+        // SAFETY: the range was added with the promise that it can be read.
+        unsafe { std::ptr::copy_nonoverlapping(pointer, bytes.as_mut_ptr(), size_bytes) };
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    pub(super) fn write(&self, address: u64, size_bytes: usize, bits: u64) -> Result<(), String> {
+        let pointer = self.check(address, size_bytes)?;
+        // SAFETY: the range was added with the promise that it can be written.
+        unsafe { std::ptr::copy_nonoverlapping(bits.to_le_bytes().as_ptr(), pointer, size_bytes) };
+        Ok(())
+    }
+}
+
+/// The bytes of an access to memory of a thread or block.
+fn place(memory: &[u8], address: u64, size_bytes: usize) -> Result<Range<usize>, String> {
+    let place = usize::try_from(address).map_err(|_| format!("{address:#x} is no address"))?;
+    let end = place.checked_add(size_bytes).filter(|end| *end <= memory.len());
+    match end {
+        Some(end) if place.is_multiple_of(size_bytes) => Ok(place..end),
+        _ => Err(format!("{size_bytes} bytes at {place} of {} bytes", memory.len())),
+    }
+}
+
+pub(super) fn read(memory: &[u8], address: u64, size_bytes: usize) -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    bytes[..size_bytes].copy_from_slice(&memory[place(memory, address, size_bytes)?]);
+    Ok(u64::from_le_bytes(bytes))
+}
+
+pub(super) fn write(memory: &mut [u8], address: u64, size_bytes: usize, bits: u64) -> Result<(), String> {
+    let place = place(memory, address, size_bytes)?;
+    memory[place].copy_from_slice(&bits.to_le_bytes()[..size_bytes]);
+    Ok(())
+}

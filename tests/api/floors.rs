@@ -67,6 +67,7 @@ const PARTS: [(&str, &[&str]); 2] = [
             "site",
             "error",
             "float_mode",
+            "clock",
             "cancel",
             "config",
             "log",

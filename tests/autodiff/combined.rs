@@ -151,7 +151,48 @@ fn products_in_a_branch_of_nested_loops(x: &F) -> F {
     array
 }
 
+/// The inner loop provides a state, too, which further loops need without the products.
+#[jit]
+fn products_of_changing_values_in_nested_loops(x: &F) -> F {
+    let lane = UInt::arange(x.width());
+    let mut array = x.slice(0..4) * 1.0 + 0.5;
+    let (mut y, mut i) = (x.clone(), UInt::from(0));
+    while i < 2 {
+        let mut j = UInt::from(0);
+        while j < 2 {
+            if y > 0.0 {
+                array.scatter_reduce(ReduceOp::Mul, (&y * 0.5 + 1.1).sin(), &((&lane + &j) % 4));
+            }
+            y = (&y * x + 0.3).cos();
+            j += 1;
+        }
+        i += 1;
+    }
+    array
+}
+
+#[jit]
+fn products_in_a_loop_in_a_branch(x: &F) -> F {
+    let lane = UInt::arange(x.width());
+    let (mut array, mut total) = (x.slice(0..4) * 1.0 + 0.5, x * 0.5);
+    let mut i = UInt::from(0);
+    while i < 2 {
+        if (&lane + &i) % 3 != 1 {
+            let mut j = UInt::from(0);
+            while j < 2 {
+                array.scatter_reduce(ReduceOp::Mul, &total + 1.0, &((&lane + &j) % 4));
+                total = (&total * x + 0.7).sin();
+                j += 1;
+            }
+        }
+        i += 1;
+    }
+    F::concat(&[array, total])
+}
+
 #[test]
-fn second_derivatives_of_products_in_a_branch_of_nested_loops() {
+fn second_derivatives_of_products_in_nested_loops_used_the_array_that_they_write() {
     check("products in a branch of nested loops", &products_in_a_branch_of_nested_loops, &VALUES);
+    check("products of changing values", &products_of_changing_values_in_nested_loops, &VALUES);
+    check("products in a loop in a branch", &products_in_a_loop_in_a_branch, &VALUES);
 }

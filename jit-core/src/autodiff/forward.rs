@@ -22,6 +22,8 @@ pub(super) struct Tangents {
     results: FxHashMap<Key, Flow>,
     /// Those of arrays that loops write to, by the loop and the position of the state.
     written: FxHashMap<(Key, usize), Written>,
+    /// Whether they flow in the body of a loop.
+    is_body: bool,
     /// In the body of a loop, the values at which tangents enter the body.
     pub(super) ends: FxHashSet<Key>,
 }
@@ -35,7 +37,7 @@ impl Tangents {
     /// Returns tangents that flow in the body of a loop: those of the values from outside that it reads, to begin with.
     pub(super) fn inside(&self, outside: &[Var]) -> Tangents {
         let known = outside.iter().filter_map(|var| Some((key_of(var), self.values.get(&key_of(var))?.clone())));
-        Tangents { values: known.collect(), ..Tangents::default() }
+        Tangents { values: known.collect(), is_body: true, ..Tangents::default() }
     }
 
     /// Returns whether a value has a tangent.
@@ -64,6 +66,12 @@ impl Tangents {
     /// Sets the tangent of an array that a loop writes to.
     pub(super) fn set_written(&mut self, control: &Var, position: usize, written: Written) {
         self.written.insert((key_of(control), position), written);
+    }
+
+    /// Returns whether anything reads an array after a loop that writes to it. The body of a loop around it passes its
+    /// tangent on; a copy of the loop that another state of that body needs has no effects.
+    pub(super) fn needs_written(&self, control: &Var, position: usize) -> bool {
+        !self.is_body || self.written.contains_key(&(key_of(control), position))
     }
 
     /// Takes the tangent of an array that a loop writes to.

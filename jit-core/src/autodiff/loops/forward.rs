@@ -38,7 +38,8 @@ pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Re
     if !inits.chain(&outside).any(|var| tangents.has(var)) {
         return Ok(());
     }
-    let moved = of.positions(|position| all[position]);
+    let is_needed = |position: usize| !of.states()[position].is_memory || tangents.needs_written(control, position);
+    let moved = of.positions(|position| all[position] && is_needed(position));
     let values = moved.iter().copied().filter(|&position| !of.states()[position].is_memory);
     let arrays = moved.iter().copied().filter(|&position| of.states()[position].is_memory);
     let writes: Vec<Write> = arrays.flat_map(|position| writes::of(of.payload, position)).collect();

@@ -22,7 +22,7 @@ struct Marked {
 type Markers = BTreeMap<String, Marked>;
 
 /// The functions that run a test on every device, whichever file they are in.
-const ON_EACH_DEVICE: [&str; 8] = [
+const ON_EACH_DEVICE: [&str; 10] = [
     "on_each_device(",
     "on_each(",
     "in_each_mode!(",
@@ -31,6 +31,8 @@ const ON_EACH_DEVICE: [&str; 8] = [
     "unary(",
     "binary(",
     "ternary(",
+    "check_layer(",
+    "check_module(",
 ];
 
 /// The markers of all sources in a folder.
@@ -125,7 +127,7 @@ fn table() -> Vec<(&'static str, Vec<&'static str>)> {
     let table = include_str!("../../docs/conformance.md");
     let is_row = |line: &&str| {
         let mut start = line.strip_prefix("| ").unwrap_or_default().chars();
-        start.next().is_some_and(|letter| "ACFKNOX".contains(letter))
+        start.next().is_some_and(|letter| "ACFKNOPX".contains(letter))
             && start.next().is_some_and(|c| c.is_ascii_digit())
     };
     let row = |line: &'static str| {

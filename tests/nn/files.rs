@@ -10,6 +10,7 @@ fn path(name: &str) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("jit-{name}-{}.safetensors", std::process::id()))
 }
 
+// rows: O78
 #[test]
 fn a_state_of_all_element_types_is_the_same_after_reading() {
     on_each_device(|| {

@@ -18,6 +18,7 @@ fn net() -> Net {
     (first, BatchNorm1d::new(8), Relu, dropout, Linear::new(8, 2, &mut rng))
 }
 
+// rows: O77 P32
 #[test]
 fn a_converted_module_has_rounded_parameters_and_its_statistics() {
     on_each_device(|| {
@@ -96,6 +97,7 @@ fn a_frozen_step_in_halves_trains_parameters_in_single_precision() {
     });
 }
 
+// rows: P33
 #[test]
 fn factors_grow_after_steps_in_a_row_and_shrink_after_infinite_gradients() {
     on_each_device(|| {

@@ -35,6 +35,7 @@ fn a_state_has_parameters_and_buffers_by_their_names() {
     assert_eq!(state.shape("2.gain"), None);
 }
 
+// rows: O78
 #[test]
 fn a_state_that_does_not_fit_changes_nothing_and_all_faults_are_named() {
     on_each_device(|| {
@@ -111,6 +112,7 @@ fn step(net: &mut Trained, adam: &mut Adam<Trained>, x: &Tensor<f32>) -> f32 {
     loss.item().unwrap()
 }
 
+// rows: O76
 #[test]
 fn training_continues_from_a_checkpoint_with_the_same_bits() {
     on_each_device(|| {

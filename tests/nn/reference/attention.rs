@@ -9,6 +9,7 @@ use crate::{assert_refused, on_each_device};
 
 use super::{Case, check_function, check_layer, check_module};
 
+// rows: O79
 #[test]
 fn embeddings_are_those_of_pytorch() {
     let numbers = |case: &Case| case.get("x0").whole();

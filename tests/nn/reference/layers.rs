@@ -8,6 +8,7 @@ use crate::{assert_refused, on_each_device};
 
 use super::{check_layer, check_module};
 
+// rows: O75
 #[test]
 fn linear_layers_are_those_of_pytorch() {
     check_layer("linear", &Linear::new(3, 4, &mut rng(1)));
@@ -17,6 +18,7 @@ fn linear_layers_are_those_of_pytorch() {
     check_module("bilinear", &layer, |case| (case.get("x0").tensor(), case.get("x1").tensor()));
 }
 
+// rows: O79
 #[test]
 fn convolutions_are_those_of_pytorch() {
     check_layer("conv_1", &Conv1d::new(2, 3, [3], &mut rng(1)).with_paddings([1]).with_strides([2]));

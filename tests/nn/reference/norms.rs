@@ -10,6 +10,7 @@ use crate::{assert_refused, on_each_device};
 
 use super::check_layer;
 
+// rows: P35
 #[test]
 fn batch_normalisations_are_those_of_pytorch() {
     check_layer("batch_norm_1", &BatchNorm1d::<f64, f64>::new(3));
@@ -28,6 +29,7 @@ fn batch_normalisations_are_those_of_pytorch() {
     check_layer("batch_norm_eps", &BatchNorm1d::<f64, f64>::new(3).with_epsilon(0.5).with_momentum(Some(0.3)));
 }
 
+// rows: O79 P37
 #[test]
 fn normalisations_of_samples_are_those_of_pytorch() {
     check_layer("instance_norm_1", &InstanceNorm1d::<f64, f64>::new(3));
@@ -51,6 +53,7 @@ fn statistics<D>(net: &(BatchNorm1d, D)) -> &RunningStatistics<f32> {
 }
 
 /// Running statistics and generators of random numbers are state of the module, which replays change.
+// rows: O76 P36
 #[test]
 fn replays_advance_statistics_and_random_numbers() {
     type Net = (BatchNorm1d, Dropout);
@@ -76,6 +79,7 @@ fn replays_advance_statistics_and_random_numbers() {
 }
 
 /// Squares of the largest numbers of `f16` are beyond its range.
+// rows: P32
 #[test]
 fn statistics_of_halves_are_stored_and_computed_as_chosen() {
     fn check<S: FloatElement, C: FloatElement>(result: f32, is_finite: bool) {
@@ -94,6 +98,7 @@ fn statistics_of_halves_are_stored_and_computed_as_chosen() {
 }
 
 /// Halves are as exact as one rounding of a result in single precision.
+// rows: P35 P37
 #[test]
 fn normalisations_of_halves_are_computed_in_single_precision() {
     fn check<H, N, M>(half: &M, single: &N)
@@ -118,6 +123,7 @@ fn normalisations_of_halves_are_computed_in_single_precision() {
 }
 
 /// The mean square minus the squared mean would have no correct digit.
+// rows: P37
 #[test]
 fn variances_of_numbers_far_from_zero_are_exact() {
     on_each_device(|| {

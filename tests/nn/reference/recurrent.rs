@@ -50,6 +50,7 @@ fn check_kind<K: Step>(name: &str) {
     });
 }
 
+// rows: O79
 #[test]
 fn recurrent_layers_are_those_of_pytorch() {
     check_kind::<RnnStep>("rnn");

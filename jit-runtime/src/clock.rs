@@ -99,6 +99,11 @@ impl Rate {
 /// The rate, after the comparison; none if the counter can't be used.
 static RATE: OnceLock<Option<Rate>> = OnceLock::new();
 
+/// Uses the operating system's clock from now on, unless the counter is in use already.
+pub(crate) fn use_system() {
+    let _ = RATE.set(None);
+}
+
 fn begin() -> &'static Reading {
     static BEGIN: OnceLock<Reading> = OnceLock::new();
     BEGIN.get_or_init(Reading::now)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::clock::{self, Moment};
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 use crate::{Label, Site};
@@ -411,6 +411,13 @@ pub(crate) fn count_busy(ns: u64) {
 pub(crate) fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| RECORDS.try_lock()).map(|guard| Box::new(guard) as Held));
     events::hold(held);
+}
+
+/// Makes the operating system's clock measure launches, not the processor's counter: for programs that replace that
+/// clock. It is called before anything is launched.
+#[doc(hidden)]
+pub fn measure_with_system_clock() {
+    clock::use_system();
 }
 
 /// Nanoseconds since some moment in this process.

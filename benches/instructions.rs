@@ -81,7 +81,7 @@ fn guard(programs: &[&Program]) -> Result<(), String> {
 
 /// Runs the programs, each within [`counted`] after warm-up; [`finished`] ends a program.
 fn run(programs: &[&Program]) -> Result<(), String> {
-    jit_runtime::stats::measure_with_system_clock();
+    jit_runtime::stats::stop_clock();
     if let Some(reason) = jit::devices().into_iter().find_map(|info| info.unavailable) {
         return Err(format!("the counts are of generated code, which is not available: {reason}"));
     }

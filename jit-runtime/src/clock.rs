@@ -99,9 +99,9 @@ impl Rate {
 /// The rate, after the comparison; none if the counter can't be used.
 static RATE: OnceLock<Option<Rate>> = OnceLock::new();
 
-/// Uses the operating system's clock from now on, unless the counter is in use already.
-pub(crate) fn use_system() {
-    let _ = RATE.set(None);
+/// Makes time stand still from now on, unless the clocks have been compared already.
+pub(crate) fn stop() {
+    let _ = RATE.set(Some(Rate { first: u64::MAX, scale: 1 << 32 }));
 }
 
 fn begin() -> &'static Reading {

@@ -3,7 +3,8 @@
 //! How a launch is divided, and whether it runs on the calling thread, depends on how long launches of the same code
 //! took before. To make instruction counts independent of that, this executable has a clock that takes precedence over
 //! that of the C library: each query is one step. The library's measurements of launches read the processor's counter
-//! and stand still (`jit_runtime::stats::stop_clock`). All kernels then seem to be short, and run on the launching thread.
+//! and stand still (`jit_runtime::stats::stop_clock`). All kernels then seem to be short, and run on the launching
+//! thread.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI64, Ordering};

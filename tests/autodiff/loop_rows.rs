@@ -3,6 +3,7 @@
 use jit::prelude::*;
 use jit::{Float64, ad};
 
+use crate::loops::check;
 use crate::{assert_close, on_each_device};
 
 /// Returns the gradients of all elements of a result.
@@ -343,4 +344,22 @@ fn one_of_two_captured_values() {
         assert_eq!(tangents(&[2.0], |x| accumulated(x, &y)), [12.0]);
         assert_eq!(tangents(&[3.0], |y| accumulated(&x, y)), [8.0]);
     });
+}
+
+/// The place of the write is a state that neither the condition nor the value reads.
+#[jit]
+fn written_at_a_state_of_its_own(x: &Float64) -> Float64 {
+    let mut sums = Float64::zeros(40);
+    let (mut step, mut place) = (UInt::from(0), UInt::arange(x.width()));
+    while step < 5 {
+        sums.scatter_add(x * x, &place);
+        step += 1;
+        place += 7;
+    }
+    sums
+}
+
+#[test]
+fn tangents_are_written_where_the_loop_writes() {
+    check(written_at_a_state_of_its_own);
 }

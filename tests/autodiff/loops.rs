@@ -685,21 +685,3 @@ fn evaluated_loops_are_run_again() {
         assert_close(&x.grad().to_vec().unwrap(), &wanted.to_vec().unwrap(), 1e-12);
     });
 }
-
-/// The place of the write is a state that neither the condition nor the value reads.
-#[jit]
-fn written_at_a_state_of_its_own(x: &Float64) -> Float64 {
-    let mut sums = Float64::zeros(40);
-    let (mut step, mut place) = (UInt::from(0), UInt::arange(x.width()));
-    while step < 5 {
-        sums.scatter_add(x * x, &place);
-        step += 1;
-        place += 7;
-    }
-    sums
-}
-
-#[test]
-fn tangents_are_written_where_the_loop_writes() {
-    check(written_at_a_state_of_its_own);
-}

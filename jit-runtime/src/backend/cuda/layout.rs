@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::has_reductions;
-use super::ptx::{Parameter, Symbol};
+use super::ptx::{Parameter, Symbol, memory_type};
 use crate::backend::RawArgument;
 use crate::ir::{Kernel, Param, ParamId, Type};
 
@@ -83,7 +83,7 @@ impl Layout {
                     layout.push(format!("{id}_length").into(), "u32", Content::Length(id));
                     layout.comment_last_buffer(format!("{} elements of {ty}", param_access(*param)));
                 }
-                Param::Scalar { ty } => layout.push(format!("{id}").into(), scalar_type(ty), Content::Word(id, ty)),
+                Param::Scalar { ty } => layout.push(format!("{id}").into(), memory_type(ty), Content::Word(id, ty)),
             }
         }
         layout
@@ -155,22 +155,6 @@ fn param_access(param: Param) -> &'static str {
     match param {
         Param::Buffer { access, .. } => access.name(),
         Param::Scalar { .. } => "scalar",
-    }
-}
-
-fn scalar_type(ty: Type) -> &'static str {
-    match ty {
-        Type::Bool | Type::U8 => "u8",
-        Type::I8 => "s8",
-        Type::I16 => "s16",
-        Type::U16 => "u16",
-        Type::F16 | Type::BF16 => "b16",
-        Type::I32 => "s32",
-        Type::U32 => "u32",
-        Type::F32 => "f32",
-        Type::I64 => "s64",
-        Type::U64 => "u64",
-        Type::F64 => "f64",
     }
 }
 

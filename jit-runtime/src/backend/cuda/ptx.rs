@@ -269,3 +269,20 @@ impl fmt::Display for Function {
         f.write_str("}\n")
     }
 }
+
+/// The type of a value in memory, for loads, stores and parameters. Loads of small integers extend them.
+pub(super) const fn memory_type(ty: Type) -> &'static str {
+    match ty {
+        Type::Bool | Type::U8 => "u8",
+        Type::I8 => "s8",
+        Type::I16 => "s16",
+        Type::U16 => "u16",
+        Type::F16 | Type::BF16 => "b16",
+        Type::I32 => "s32",
+        Type::U32 => "u32",
+        Type::F32 => "f32",
+        Type::I64 => "s64",
+        Type::U64 => "u64",
+        Type::F64 => "f64",
+    }
+}

@@ -9,6 +9,8 @@ mod generate;
 mod indices;
 mod values;
 
+use std::ops::Range;
+
 use super::kernel::Kernel;
 
 pub use values::Rng;
@@ -31,6 +33,13 @@ pub struct Options {
 }
 
 impl Options {
+    /// The seeds and options of thousands of kernels with control flow, for tests that take minutes.
+    #[must_use]
+    pub fn many() -> [(Range<u64>, Self); 3] {
+        let of = |operations| Options { operations, ..Options::structured() };
+        [(1000..3000, Options::structured()), (3000..6000, of(12)), (6000..7000, of(120))]
+    }
+
     /// A straight-line list of element-wise operations.
     #[must_use]
     pub fn expressions() -> Self {

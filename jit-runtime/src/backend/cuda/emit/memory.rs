@@ -1,25 +1,8 @@
 //! Loads and stores of elements: of the lane itself, and at indices that are checked.
 
-use super::super::ptx::{Class, Guard, Operand, Register};
+use super::super::ptx::{Class, Guard, Operand, Register, memory_type};
 use super::Emitter;
 use crate::ir::{Access, AtomicOp, Param, ParamId, ReduceOp, Type, Value};
-
-/// The type of an element in loads and stores. Loads of small integers extend them.
-const fn memory_type(ty: Type) -> &'static str {
-    match ty {
-        Type::Bool | Type::U8 => "u8",
-        Type::I8 => "s8",
-        Type::I16 => "s16",
-        Type::U16 => "u16",
-        Type::F16 | Type::BF16 => "b16",
-        Type::I32 => "s32",
-        Type::U32 => "u32",
-        Type::F32 => "f32",
-        Type::I64 => "s64",
-        Type::U64 => "u64",
-        Type::F64 => "f64",
-    }
-}
 
 impl Emitter<'_> {
     /// The memory of an element of a buffer.

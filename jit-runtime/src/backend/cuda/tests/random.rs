@@ -34,7 +34,5 @@ fn loops_and_branches() {
 #[test]
 #[ignore = "takes minutes"]
 fn many() {
-    run(1000..3000, &Options::structured());
-    run(3000..6000, &Options { operations: 12, ..Options::structured() });
-    run(6000..7000, &Options { operations: 120, ..Options::structured() });
+    Options::many().into_iter().for_each(|(seeds, options)| run(seeds, &options));
 }

@@ -56,6 +56,8 @@ fn launch_constant(value: u64) -> Result<(), Error> {
     Ok(())
 }
 
+// one device: each child has its own
+// rows: K125
 #[test]
 fn settings_reach_what_they_set() {
     let output = run_child(&[("JIT_DEVICE", "interpreter"), ("JIT_THREADS", "3")]);

@@ -106,7 +106,7 @@ fn key(variables: &[(&str, &str)]) -> String {
 }
 
 // one device: only code of the processor is stored
-// rows: N09
+// rows: K121 N09
 #[test]
 fn whatever_can_change_code_is_in_the_key() {
     if !has_llvm() {

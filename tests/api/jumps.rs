@@ -517,7 +517,7 @@ fn symbolic_sum(x: &Float, #[constexpr] count: usize) -> (Float, UInt) {
     (sum, seen)
 }
 
-// rows: K7
+// rows: K7 K154
 #[test]
 fn symbolic_loops_are_recorded_once() {
     let plain = |x: f32, count: u32| {

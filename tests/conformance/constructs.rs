@@ -103,7 +103,7 @@ macro_rules! bump {
 }
 
 constructs! {
-    // rows: K1 K3 K24
+    // rows: K1 K3 K24 K153
     fn an_if_changes_variables(x: Float, f32) {
         let (mut a, mut b) = (x * 1.0, x * 3.0);
         if x < -1.0 {
@@ -148,7 +148,7 @@ constructs! {
         if y > last as f32 { y * 2.0 } else { y * 1.0 }
     }
 
-    // rows: K5
+    // rows: K5 K155
     fn a_while_runs_until_its_condition_is_false(x: UInt, u32) {
         let (mut n, mut steps) = (x + 1, x * 0);
         while n != 1 && steps < 20 {
@@ -219,7 +219,7 @@ constructs! {
         y
     }
 
-    // rows: K10
+    // rows: K10 K156
     fn jumps_reach_the_loop_that_they_name(x: UInt, u32) {
         let (mut sum, mut i) = (x * 0, x * 0);
         'outer: while i < 6 {

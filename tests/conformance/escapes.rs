@@ -197,7 +197,7 @@ fn count_turns(on: &Mask, turns: &mut u32) {
     }
 }
 
-// rows: K1
+// rows: K1 K156
 #[test]
 fn host_variables_stay_in_branches() {
     on_each_device(|| {

@@ -46,7 +46,7 @@ fn noted(x: &UInt) -> UInt {
     n
 }
 
-// rows: K1 K5
+// rows: K1 K5 K153
 #[test]
 fn traced_conditions_are_recorded_once() {
     on_each_device(|| {
@@ -65,7 +65,7 @@ fn always(x: &Float) -> Float {
     y
 }
 
-// rows: K5
+// rows: K5 K155
 #[test]
 fn a_condition_that_is_always_true_is_refused() {
     on_each_device(|| {

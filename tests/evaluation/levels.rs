@@ -30,7 +30,7 @@ fn frozen_root(x: &Float) -> Float {
     (x + 1.0).sqrt()
 }
 
-// rows: K120 K123
+// rows: K120 K122 K123
 #[test]
 fn what_is_captured_is_a_part_of_the_key() {
     on_each_device(|| {

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod basics;
+mod constexpr;
 mod places;
 mod reports;
 #[path = "../shared/zero_hashes.rs"]

@@ -19,6 +19,7 @@ mod branch;
 mod cast;
 mod compaction;
 mod compare;
+mod constexpr;
 mod evaluated;
 mod exit;
 mod function;
@@ -45,6 +46,7 @@ pub use assert::{Assertable, Assertion, Asserts, ReportsValue, ShowsSide, fail};
 pub use branch::{Branch, Merges, Slot, both_arms_leave};
 pub use cast::{CastsHost, CastsTo, CastsTraced, HostCast, TracedCast, converted};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
+pub use constexpr::{Constexpr, ConstexprValue, Hashed, Parts, hash_callable};
 pub use exit::{
     Exit, Gives, Join, Joined, MayContinue, Shares, StageList, Witness, all_exited, branch_live, exit, joined,
     may_continue, same, seen, witness,
@@ -58,7 +60,7 @@ pub use index::{
 pub use jit_runtime::report::{Align, Piece, Radix, Sign, Spec};
 pub use logic::{Decides, Joins, Logical, Side, logical};
 pub use matching::{Decided, Exhausted, HostMatch, KnownValue, MatchesHost, MatchesTraced};
-pub use operand::{Constexpr, Operand};
+pub use operand::Operand;
 pub use passed::{ArrayPlaces, Passed, WithArrays, WithoutArrays};
 pub use print::{Printable, Printing, print};
 pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter};

@@ -1,8 +1,4 @@
-//! Values that generated code uses more often than Rust's moves allow, and values that must be known on the host.
-
-use std::hash::BuildHasher as _;
-
-use rustc_hash::FxBuildHasher;
+//! Values that generated code uses more often than Rust's moves allow.
 
 /// A value that operators of a `#[jit]` function take without moving it.
 #[diagnostic::on_unimplemented(
@@ -22,24 +18,5 @@ impl<T: Clone> Operand for T {
     #[inline(always)]
     fn again(&self) -> T {
         self.clone()
-    }
-}
-
-/// A value for which a trace can be made: a host value that is comparable.
-#[diagnostic::on_unimplemented(
-    message = "a `#[constexpr]` parameter must be known while tracing; `{Self}` is not",
-    label = "`{Self}` cannot be the key of a trace",
-    note = "it takes host values that are `Eq + Hash`; pass a float as its bits, and an array without `#[constexpr]`"
-)]
-pub trait Constexpr {
-    /// Checks the type of a `#[constexpr]` parameter, and returns a hash of its value.
-    fn constexpr(&self) -> u64;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Eq + std::hash::Hash + ?Sized> Constexpr for T {
-    #[inline]
-    fn constexpr(&self) -> u64 {
-        FxBuildHasher.hash_one(self)
     }
 }

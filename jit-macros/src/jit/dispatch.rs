@@ -5,7 +5,7 @@
 //! support (`jit_core::calls::dispatch`), which is documented there. A method marked `#[host]` remains Rust's: it is
 //! for an instance itself, which it may change, and a pointer rejects it.
 
-use super::{rewrite_function, take_constexpr};
+use super::{constexpr, rewrite_function};
 use crate::freeze;
 use crate::options::JitOptions;
 use crate::sink::Sink;
@@ -116,7 +116,7 @@ fn expand_method(
     match &mut method.default {
         Some(body) => rewrite_function(options, &mut method.sig, body, &mut method.attrs, sink),
         None => {
-            take_constexpr(&mut method.sig, &before);
+            constexpr::take_marks(&mut method.sig, &before);
         }
     }
     if let Some(errors) = before.take() {

@@ -10,6 +10,7 @@ mod branch;
 mod cast;
 mod chains;
 mod check;
+mod constexpr;
 mod deferred;
 mod directives;
 mod dispatch;
@@ -42,9 +43,8 @@ use crate::ungroup::Ungroup;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 pub(crate) use scope::identifiers;
-use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, Block, FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Signature};
+use syn::{Attribute, Block, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Signature};
 
 /// Expands the attribute on an item.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -159,12 +159,11 @@ fn rewrite_function(
     check::signature(signature, &function_sink);
     check::body(body, &function_sink);
     check::result(signature, body, &function_sink);
-    let constexpr = take_constexpr(signature, &function_sink);
+    let marks = constexpr::take_marks(signature, &function_sink);
     let as_written = body.clone();
     chains::divide(body, signature.ident.span());
     variants::place_attributes(body, &function_sink);
-    rewrite::Rewriter::new(options, signature, &constexpr, &function_sink)
-        .function(options, signature, &constexpr, body);
+    rewrite::Rewriter::new(options, signature, &marks, &function_sink).function(options, signature, &marks, body);
     if let Some(errors) = function_sink.take() {
         sink.push(errors);
         *body = refused_body(signature, as_written);
@@ -183,23 +182,4 @@ fn refused_body(signature: &Signature, original: Block) -> Block {
     }
     let span = signature.ident.span();
     syn::parse2(quote_spanned!(span=> { ::core::unreachable!() })).unwrap_or(original)
-}
-
-/// Takes the `#[constexpr]` marks from the parameters; returns for each parameter whether it had one.
-fn take_constexpr(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
-    let mut marks = Vec::new();
-    for argument in &mut signature.inputs {
-        let attributes = match argument {
-            FnArg::Receiver(receiver) => &mut receiver.attrs,
-            FnArg::Typed(typed) => &mut typed.attrs,
-        };
-        let before = attributes.len();
-        attributes.retain(|attribute| !attribute.path().is_ident("constexpr"));
-        let marked = attributes.len() < before;
-        if marked && !matches!(argument, FnArg::Typed(typed) if matches!(&*typed.pat, syn::Pat::Ident(_))) {
-            sink.error(argument.span(), "a `#[constexpr]` parameter needs a name");
-        }
-        marks.push(marked);
-    }
-    marks
 }

@@ -113,23 +113,7 @@ impl<'a> Rewriter<'a> {
         let name = options.label.clone().unwrap_or_else(|| signature.ident.to_string());
         let span = signature.ident.span();
         let private = self.private(span);
-        let checks = signature.inputs.iter().zip(constexpr).filter(|(_, marked)| **marked).enumerate().filter_map(
-            |(position, (argument, _))| {
-                let FnArg::Typed(typed) = argument else { return None };
-                let Pat::Ident(pattern) = &*typed.pat else { return None };
-                let (name, ty) = (&pattern.ident, &typed.ty);
-                let span = syn::spanned::Spanned::span(ty);
-                let private = self.private(span);
-                let label = name.to_string();
-                Some(quote_spanned! {span=> {
-                    #[allow(unused_imports)]
-                    use #private::executor::{Named as _, Unnamed as _};
-                    let __jit_hash = <#ty as #private::Constexpr>::constexpr(&#name);
-                    let __jit_text = || (&#private::executor::Debugged(&#name)).text();
-                    __jit_function.constexpr(#position, #label, __jit_hash, __jit_text);
-                }})
-            },
-        );
+        let notes = super::constexpr::notes(signature, constexpr, |span| self.private(span));
         let arguments = self.arguments(signature, constexpr, body);
         let end = self.at(body.brace_token.span.close());
         let labelled = self.labelled(&LitStr::new(&name, span), span, end);
@@ -145,7 +129,7 @@ impl<'a> Rewriter<'a> {
         });
         let warnings = warning::of_parameters(self);
         let prologue = quote_spanned!(span=> #kinds let __jit_function = #private::enter(#labelled);
-            #fast_math #(#checks)* #arguments #warnings);
+            #fast_math #notes #arguments #warnings);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
     }
 

@@ -32,7 +32,7 @@ pub(super) fn find_or_compile(
             Ok(stored) => {
                 let load_time = started.elapsed();
                 if disk.is_verify_due() {
-                    verify_stored(&kernel, options, &stored, label)?;
+                    verify_stored(&kernel, &stored, label)?;
                 }
                 Ok(from_disk(hash, kernel, options, (stored, load_time), (label, site)))
             }
@@ -59,9 +59,9 @@ fn from_disk(
     (stored, load_time): (disk::Stored, Duration),
     (label, site): (Label, Option<Site>),
 ) -> Entry {
-    let disk::Stored { code, effort, compile_time, compiled_ops } = stored;
+    let disk::Stored { code, options: made_with, compile_time, compiled_ops } = stored;
     let (device, load_time) = (Device::Cpu, Some(load_time));
-    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, effort };
+    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, made_with };
     let entry = Entry::new(kernel, Box::new(code), &origin);
     log::emit(Level::Info, || format!("read `{label}` ({hash:016x}) from disk: {} bytes", entry.facts.code_bytes));
     if forms::is_any_wanted() {
@@ -72,10 +72,9 @@ fn from_disk(
 
 /// Compares code from disk with what is compiled now (`JIT_CACHE_VERIFY`).
 #[cfg(loads_code)]
-fn verify_stored(kernel: &Kernel, options: CodeOptions, stored: &disk::Stored, label: Label) -> Result<(), Error> {
+fn verify_stored(kernel: &Kernel, stored: &disk::Stored, label: Label) -> Result<(), Error> {
     let _mode = Standard::enter();
-    let options = CodeOptions { effort: stored.effort, ..options };
-    let compiled = backend::compile(Device::Cpu, &OPTIMISED.of(kernel), options)?;
+    let compiled = backend::compile(Device::Cpu, &OPTIMISED.of(kernel), stored.options)?;
     match compiled.object() {
         Some(object) if object != stored.code.object() => {
             let message = format!("the code of `{label}` in the disk cache is not the code that is compiled now");
@@ -112,8 +111,8 @@ pub(super) fn compile(
     stats::count_compile(compile_time);
     span.end(site, || Activity::Compile(Compiled { label, hash, ops: kernel.op_count(), is_better: false }));
     let compiled_ops = optimised.op_count();
-    let (effort, load_time) = (options.effort, None);
-    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, effort };
+    let (made_with, load_time) = (options, None);
+    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, made_with };
     let entry = Entry::new(kernel, executable, &origin);
     log::emit(Level::Info, || {
         let facts = &entry.facts;
@@ -168,12 +167,13 @@ mod tests {
         }
         let quick = CodeOptions { effort: Effort::Quick, ..CodeOptions::default() };
         let stored = |by, effort| {
-            let code = backend::llvm::compile(&OPTIMISED.of(&chain(by)), CodeOptions { effort, ..quick }).unwrap();
-            disk::Stored { code, effort, compile_time: Duration::ZERO, compiled_ops: 1 }
+            let options = CodeOptions { effort, ..quick };
+            let code = backend::llvm::compile(&OPTIMISED.of(&chain(by)), options).unwrap();
+            disk::Stored { code, options, compile_time: Duration::ZERO, compiled_ops: 1 }
         };
         for effort in [Effort::Quick, Effort::Thorough] {
-            verify_stored(&chain(3), quick, &stored(3, effort), "chain".into()).unwrap();
-            let error = verify_stored(&chain(3), quick, &stored(5, effort), "chain".into()).unwrap_err();
+            verify_stored(&chain(3), &stored(3, effort), "chain".into()).unwrap();
+            let error = verify_stored(&chain(3), &stored(5, effort), "chain".into()).unwrap_err();
             assert!(error.message().contains("is not the code that is compiled now"), "{error}");
         }
     }

@@ -22,8 +22,8 @@ pub(crate) struct Entry {
     /// How its results depend on the order of lanes.
     pub(crate) shown: Shown,
     executable: Box<dyn Executable>,
-    /// The effort with which it was compiled: code from disk may be better than requested.
-    effort: Effort,
+    /// The options with which it was compiled: code from disk may be better than requested, or stand in.
+    made_with: CodeOptions,
     /// The number of operations after the passes.
     pub(super) compiled_ops: usize,
     /// Code that was compiled with more effort.
@@ -47,8 +47,8 @@ pub(super) struct Origin {
     pub(super) load_time: Option<Duration>,
     /// The number of operations after the passes, with functions expanded.
     pub(super) compiled_ops: usize,
-    /// The effort with which the code was compiled.
-    pub(super) effort: Effort,
+    /// The options with which the code was compiled.
+    pub(super) made_with: CodeOptions,
 }
 
 impl Entry {
@@ -76,10 +76,10 @@ impl Entry {
             kernel,
             options: origin.options,
             executable,
-            effort: origin.effort,
+            made_with: origin.made_with,
             compiled_ops: origin.compiled_ops,
             better: OnceLock::new(),
-            heat: Heat::new(facts.ops, facts.code_bytes, origin.effort),
+            heat: Heat::new(facts.ops, facts.code_bytes, wanted_effort(origin)),
             cost,
             launches: AtomicU64::new(0),
             last_used: AtomicU64::new(0),
@@ -118,7 +118,7 @@ impl Entry {
 
     /// Whether there is code that was compiled with more effort.
     pub(crate) fn is_improved(&self) -> bool {
-        self.better.get().is_some() || self.effort != self.options.effort
+        self.better.get().is_some() || self.made_with.effort != self.options.effort
     }
 
     /// The running time after which the kernel is hot.
@@ -129,8 +129,13 @@ impl Entry {
 
     /// The options of the code that wide launches run.
     pub(crate) fn current_options(&self) -> CodeOptions {
-        let effort = if self.is_improved() { Effort::Thorough } else { self.options.effort };
-        CodeOptions { effort, ..self.options }
+        let better = CodeOptions { effort: Effort::Thorough, ..self.options };
+        if self.better.get().is_some() { better } else { self.made_with }
+    }
+
+    /// Whether its first code was made for other stores than requested.
+    pub(super) fn is_standing_in(&self) -> bool {
+        self.made_with.streaming_stores != self.options.streaming_stores
     }
 
     /// Sets the code that later launches run.
@@ -152,7 +157,7 @@ impl Entry {
             compile_time,
             load_time: None,
             compiled_ops,
-            effort: options.effort,
+            made_with: options,
         };
         Entry::new(kernel, executable, &origin)
     }
@@ -174,6 +179,15 @@ impl Entry {
             launches: self.launches.load(Ordering::Relaxed),
             ns_per_lane: self.cost.ns_per_lane(),
         }
+    }
+}
+
+/// The effort of the code, as far as compiling it again is concerned: code that stands in for other is worth that.
+fn wanted_effort(origin: &Origin) -> Effort {
+    if origin.made_with.streaming_stores == origin.options.streaming_stores {
+        origin.made_with.effort
+    } else {
+        Effort::Quick
     }
 }
 
@@ -264,16 +278,30 @@ mod tests {
     #[test]
     fn better_code_that_comes_from_disk_is_known_to_be_better() {
         let options = CodeOptions { effort: Effort::Quick, ..CodeOptions::default() };
-        let entry = |effort| {
+        let entry = |made_with| {
             let (compile_time, load_time) = (Duration::ZERO, Some(Duration::ZERO));
             let (device, label, compiled_ops) = (Device::Cpu, "test".into(), 1);
-            let origin =
-                Origin { hash: 0, device, options, label, site: None, compile_time, load_time, compiled_ops, effort };
+            let origin = Origin {
+                hash: 0,
+                device,
+                options,
+                label,
+                site: None,
+                compile_time,
+                load_time,
+                compiled_ops,
+                made_with,
+            };
             Entry::new(Builder::new().finish(), Box::new(Nothing), &origin)
         };
-        let (quick, thorough) = (entry(Effort::Quick), entry(Effort::Thorough));
+        let better = CodeOptions { effort: Effort::Thorough, ..options };
+        let (quick, thorough) = (entry(options), entry(better));
         assert!(!quick.is_improved() && !quick.describe().is_improved && thorough.is_improved());
         assert_eq!(thorough.current_options().effort, Effort::Thorough);
         assert!(thorough.is_settled(), "there is no better code");
+        let other_stores = CodeOptions { streaming_stores: !options.streaming_stores, ..better };
+        let standing_in = entry(other_stores);
+        assert!(standing_in.is_standing_in() && !standing_in.is_settled(), "its own code is better");
+        assert_eq!(standing_in.current_options(), other_stores);
     }
 }

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
-use crate::backend::{self, CodeOptions, Effort};
+use crate::Error;
+use crate::backend::{self, CodeOptions, Effort, Executable};
 use crate::config::{self, Tier};
+use crate::ir::Kernel;
 use crate::log::{self, Level};
 use crate::stats::events::{self, Activity, Compiled};
 use crate::stats::{self, Facts};
@@ -116,10 +118,19 @@ fn next() -> Option<Weak<Entry>> {
     entry
 }
 
+/// Generates better code; none if the first code is the best.
+fn better(entry: &Entry, optimised: &Kernel) -> Result<Option<Box<dyn Executable>>, Error> {
+    let thorough = CodeOptions { effort: Effort::Thorough, ..entry.options };
+    if entry.is_standing_in() {
+        return backend::compile(entry.facts.device, optimised, thorough).map(Some);
+    }
+    backend::improve(entry.facts.device, optimised, entry.options)
+}
+
 fn improve(entry: &Entry) {
     let (facts, started, span) = (&entry.facts, Instant::now(), events::begin());
     let optimised = OPTIMISED.of(&entry.kernel);
-    match backend::improve(facts.device, &optimised, entry.options) {
+    match better(entry, &optimised) {
         Ok(None) => {}
         Ok(Some(better)) => {
             #[cfg(loads_code)]
@@ -213,5 +224,33 @@ mod tests {
         assert_eq!(entry.current_options().effort, crate::backend::Effort::Thorough);
         assert!(entry.executable(900).lanes_per_step() > entry.executable(3).lanes_per_step(), "few lanes, first code");
         assert_eq!([900, 3].map(|width| run(&entry, width)), before);
+    }
+
+    #[test]
+    fn a_hot_kernel_whose_code_stands_in_gets_its_own() {
+        if !crate::tested_devices::has_llvm() {
+            return;
+        }
+        let options = CodeOptions { streaming_stores: true, effort: Effort::Quick, ..CodeOptions::default() };
+        let made_with = CodeOptions { streaming_stores: false, effort: Effort::Thorough, ..options };
+        let optimised = OPTIMISED.of(&parabola());
+        let code = backend::compile(Device::Cpu, &optimised, made_with).unwrap();
+        let origin = super::super::entry::Origin {
+            hash: 0,
+            device: Device::Cpu,
+            options,
+            label: "parabola".into(),
+            site: None,
+            compile_time: Duration::ZERO,
+            load_time: Some(Duration::ZERO),
+            compiled_ops: optimised.op_count(),
+            made_with,
+        };
+        let entry = Arc::new(Entry::new(parabola(), code, &origin));
+        let before = run(&entry, 900);
+        entry.ran(entry.heat_ns());
+        wait();
+        assert_eq!(entry.current_options(), CodeOptions { effort: Effort::Thorough, ..options });
+        assert_eq!(run(&entry, 900), before);
     }
 }

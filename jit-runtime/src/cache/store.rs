@@ -338,6 +338,8 @@ mod tests {
         assert!(!was_there && third.kernel.params.len() == 2 && first.kernel.params.len() == 1);
     }
 
+    // no device: only the store is looked at
+    // rows: K125
     #[test]
     fn the_least_recently_used_kernel_is_evicted() {
         let store = Store::new(16);
@@ -371,6 +373,8 @@ mod tests {
         assert!(find(&store, 1, 1, CodeOptions::default()).1);
     }
 
+    // no device: only the store is looked at
+    // rows: K122
     #[test]
     fn threads_that_want_one_kernel_compile_it_once() {
         let store = Store::new(16);

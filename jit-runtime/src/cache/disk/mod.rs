@@ -59,8 +59,8 @@ const ENTRY_NAME: usize = 64;
 /// The code of a kernel from a file.
 pub(super) struct Stored {
     pub(super) code: MachineCode,
-    /// The effort with which it was compiled.
-    pub(super) effort: Effort,
+    /// The options with which it was compiled: those requested, or better or standing in for them.
+    pub(super) options: CodeOptions,
     pub(super) compile_time: Duration,
     /// The number of operations that were compiled.
     pub(super) compiled_ops: usize,
@@ -75,7 +75,7 @@ struct Settings {
     entries: u64,
     bytes: u64,
     verify: Option<u64>,
-    /// Whether kernels that were compiled with more effort than requested are used.
+    /// Whether kernels that were compiled with more effort than requested are used, and others until better code is made.
     takes_better: bool,
 }
 
@@ -215,24 +215,37 @@ impl<'f> Disk<'f> {
         self.verify.is_some_and(|each| hits.is_multiple_of(each))
     }
 
-    /// The keys of code that fits, the best first.
-    fn keys(&self, kernel: &Kernel, options: CodeOptions) -> Result<Vec<(Effort, Key)>, crate::Error> {
-        let (target, bytes) = (Target::host()?, encode::to_bytes(kernel));
+    /// The options of code that fits, the best first.
+    ///
+    /// Ordinary stores may stand in for stores that bypass the cache: results are the same, and a hot kernel gets its own
+    /// code later. The converse would write small arrays to memory each time. Scatters are as requested, since the order
+    /// of floating-point additions depends on them.
+    fn options_that_fit(&self, options: CodeOptions) -> impl Iterator<Item = CodeOptions> + use<> {
         let better = (self.takes_better && options.effort == Effort::Quick).then_some(Effort::Thorough);
-        let efforts = better.into_iter().chain([options.effort]);
+        let stores = [Some(options.streaming_stores), (self.takes_better && options.streaming_stores).then_some(false)];
+        stores.into_iter().flatten().flat_map(move |streaming_stores| {
+            let efforts = better.into_iter().chain([options.effort]);
+            efforts.map(move |effort| CodeOptions { effort, streaming_stores, ..options })
+        })
+    }
+
+    /// The keys of code that fits, the best first.
+    fn keys(&self, kernel: &Kernel, options: CodeOptions) -> Result<Vec<(CodeOptions, Key)>, crate::Error> {
+        let (target, bytes) = (Target::host()?, encode::to_bytes(kernel));
         let versions = self.versions.get_or_init(|| library::versions(&self.folders));
-        let of = |effort, version: &String| {
-            (effort, Key::of_code(&bytes, CodeOptions { effort, ..options }, target, version))
-        };
-        Ok(efforts.flat_map(|effort| versions.iter().map(move |version| of(effort, version))).collect())
+        let mut keys = Vec::new();
+        for options in self.options_that_fit(options) {
+            keys.extend(versions.iter().map(|version| (options, Key::of_code(&bytes, options, target, version))));
+        }
+        Ok(keys)
     }
 
-    fn read_any(&self, keys: &[(Effort, Key)]) -> Option<Stored> {
+    fn read_any(&self, keys: &[(CodeOptions, Key)]) -> Option<Stored> {
         let folders = self.folders.iter().flatten();
-        keys.iter().find_map(|(effort, key)| folders.clone().find_map(|folder| self.read(folder, key, *effort)))
+        keys.iter().find_map(|(options, key)| folders.clone().find_map(|folder| self.read(folder, key, *options)))
     }
 
-    fn read(&self, folder: &Folder<'_>, key: &Key, effort: Effort) -> Option<Stored> {
+    fn read(&self, folder: &Folder<'_>, key: &Key, options: CodeOptions) -> Option<Stored> {
         let name = key.name();
         let found = folder.find(&name, Kind::Kernel, &key.bytes, |parts| {
             let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its contents are not those of a kernel");
@@ -242,7 +255,7 @@ impl<'f> Disk<'f> {
             // kernel, with only instructions that this processor has.
             let code = unsafe { MachineCode::load(object) }.map_err(io::Error::other)?;
             let compile_time = Duration::from_nanos(parts.cost_ns);
-            Ok((Stored { code, effort, compile_time, compiled_ops }, parts.uses))
+            Ok((Stored { code, options, compile_time, compiled_ops }, parts.uses))
         });
         match found {
             Ok((found, uses)) => {
@@ -288,7 +301,7 @@ impl<'f> Disk<'f> {
             return;
         }
         let Ok(keys) = self.keys(kernel, options) else { return };
-        let Some((_, key)) = keys.iter().find(|(effort, _)| *effort == options.effort) else { return };
+        let Some((_, key)) = keys.iter().find(|(fits, _)| *fits == options) else { return };
         let contents = Contents { compiled_ops, label: label.as_str(), object }.encode();
         let name = key.name();
         match own.publish(&name, Kind::Kernel, &key.bytes, &contents, time.as_nanos() as u64) {
@@ -296,8 +309,9 @@ impl<'f> Disk<'f> {
             Err(error) => self.warn_of(own, &error),
         }
         if self.takes_better && !is_new {
-            let worse = self.keys(kernel, CodeOptions { effort: Effort::Quick, ..options }).unwrap_or_default();
-            let worse = worse.iter().filter(|(effort, _)| *effort == Effort::Quick);
+            let quick = CodeOptions { effort: Effort::Quick, ..options };
+            let worse = self.keys(kernel, quick).unwrap_or_default();
+            let worse = worse.iter().filter(|(fits, _)| *fits == quick);
             worse.for_each(|(_, key)| _ = own.files.remove(&own.path.join(key.name())));
         }
     }

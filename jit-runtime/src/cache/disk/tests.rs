@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use super::files::Facts;
 use super::*;
-use crate::backend;
+use crate::backend::{self, Scatters};
 use crate::config::Device;
 use crate::ir::{Access, BinaryOp, Builder, Type, passes};
 
@@ -177,7 +177,7 @@ fn store(disk: &Disk<'_>, number: u64, code: &dyn Executable) {
 fn is_found(disk: &Disk<'_>, number: u64, code: &dyn Executable) -> bool {
     disk.find(&kernel(number), QUICK).is_ok_and(|found| {
         assert_eq!(Some(found.code.object()), code.object());
-        assert_eq!((found.compile_time, found.compiled_ops, found.effort), (LONG, 7, Effort::Quick));
+        assert_eq!((found.compile_time, found.compiled_ops, found.options), (LONG, 7, QUICK));
         true
     })
 }
@@ -261,7 +261,7 @@ fn an_entry_of_another_kernel_is_not_taken_for_this_one() {
     store(&disk, 3, &*code);
     let entry = only_entry(&folder.0);
     let keys = disk.keys(&kernel(4), QUICK).unwrap();
-    let (_, wanted) = keys.iter().find(|(effort, _)| *effort == Effort::Quick).unwrap();
+    let (_, wanted) = keys.iter().find(|(options, _)| *options == QUICK).unwrap();
     std::fs::rename(entry, folder.0.join(wanted.name())).unwrap();
     assert!(!is_found(&disk, 4, &*code), "authentic, but its key is another one");
 }
@@ -400,9 +400,33 @@ fn better_code_replaces_the_first() {
     let first = only_entry(&folder.0);
     disk.store(&kernel(3), CodeOptions { effort: Effort::Thorough, ..QUICK }, &*code, LONG, about());
     assert_ne!(only_entry(&folder.0), first);
-    assert!(disk.find(&kernel(3), QUICK).is_ok_and(|found| found.effort == Effort::Thorough));
+    assert!(disk.find(&kernel(3), QUICK).is_ok_and(|found| found.options.effort == Effort::Thorough));
     let exact = Disk::open(&Settings { takes_better: false, ..folder.settings() }, &System);
     assert!(exact.find(&kernel(3), QUICK).is_err(), "with JIT_TIER=quick");
+}
+
+#[test]
+fn ordinary_stores_stand_in_for_others_but_not_the_converse() {
+    let Some(code) = compiled(&kernel(3)) else { return };
+    let streaming = CodeOptions { streaming_stores: true, ..QUICK };
+    let thorough = CodeOptions { effort: Effort::Thorough, ..QUICK };
+    let folder = Temporary::new("stand_in");
+    let disk = folder.open(&System);
+    store(&disk, 3, &*code);
+    assert!(disk.find(&kernel(3), streaming).is_ok_and(|found| found.options == QUICK));
+    let private = CodeOptions { scatters: Scatters::Private { copies_log2: 0 }, ..QUICK };
+    assert!(disk.find(&kernel(3), private).is_err(), "the order of additions may differ");
+    let exact = Disk::open(&Settings { takes_better: false, ..folder.settings() }, &System);
+    assert!(exact.find(&kernel(3), streaming).is_err(), "nothing would replace it");
+    disk.store(&kernel(3), thorough, &*code, LONG, about());
+    assert!(disk.find(&kernel(3), streaming).is_ok_and(|found| found.options == thorough));
+    disk.store(&kernel(3), streaming, &*code, LONG, about());
+    assert!(disk.find(&kernel(3), streaming).is_ok_and(|found| found.options == streaming), "its own comes first");
+
+    let folder = Temporary::new("no_stand_in");
+    let disk = folder.open(&System);
+    disk.store(&kernel(3), streaming, &*code, LONG, about());
+    assert!(disk.find(&kernel(3), QUICK).is_err());
 }
 
 #[test]

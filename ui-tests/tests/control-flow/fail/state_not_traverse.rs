@@ -22,4 +22,4 @@ fn gamble(x: Float, dice: &mut Dice) -> Float {
 }
 
 fn main() {}
-// rows: K1 K32
+// rows: K1 K32 K156

@@ -1,0 +1,14 @@
+// wanted: a `#[constexpr]` parameter must be known while tracing; `Settings` is not; derive `PartialEq, Eq, Hash`
+use jit::prelude::*;
+
+struct Settings {
+    order: u32,
+    weights: Float,
+}
+
+#[jit]
+fn power(x: Float, #[constexpr] settings: &Settings) -> Float {
+    x * settings.order * &settings.weights
+}
+
+fn main() {}

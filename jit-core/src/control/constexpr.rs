@@ -25,34 +25,37 @@ pub trait Constexpr {
 #[doc(hidden)]
 pub struct ConstexprValue<'a, T: ?Sized>(pub &'a T);
 
-#[doc(hidden)]
-pub trait Hashed {
-    /// Returns a hash of the value.
-    fn hash_value(&self) -> u64;
-}
-
-impl<T: Eq + Hash + ?Sized> Hashed for ConstexprValue<'_, T> {
+#[diagnostic::do_not_recommend]
+impl<T: Eq + Hash + ?Sized> Constexpr for ConstexprValue<'_, T> {
     #[inline]
-    fn hash_value(&self) -> u64 {
+    fn constexpr(&self) -> u64 {
         FxBuildHasher.hash_one(self.0)
     }
 }
 
 #[doc(hidden)]
-pub trait Parts<T: ?Sized> {
-    /// Returns a hash of the value.
-    fn hash_value(&self) -> u64
-    where
-        T: Constexpr;
+pub trait Hashed: Sized {
+    /// Returns the value, which is hashed as `Hash` says.
+    fn key(&self) -> &Self;
 }
 
-impl<T: ?Sized> Parts<T> for &ConstexprValue<'_, T> {
+impl<T: Eq + Hash + ?Sized> Hashed for ConstexprValue<'_, T> {
     #[inline]
-    fn hash_value(&self) -> u64
-    where
-        T: Constexpr,
-    {
-        self.0.constexpr()
+    fn key(&self) -> &Self {
+        self
+    }
+}
+
+#[doc(hidden)]
+pub trait Parts<'a, T: ?Sized> {
+    /// Returns the value.
+    fn key(&self) -> &'a T;
+}
+
+impl<'a, T: ?Sized> Parts<'a, T> for &ConstexprValue<'a, T> {
+    #[inline]
+    fn key(&self) -> &'a T {
+        self.0
     }
 }
 

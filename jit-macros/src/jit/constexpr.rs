@@ -62,7 +62,7 @@ fn hash(name: &Ident, ty: &Type, generics: &Generics, private: &TokenStream) -> 
         return quote_spanned!(span=> #private::hash_callable(&#name));
     }
     let ty = (!has_impl_trait(ty)).then(|| quote!(::<#ty>));
-    quote_spanned!(span=> (&#private::ConstexprValue #ty(&#name)).hash_value())
+    quote_spanned!(span=> #private::Constexpr::constexpr((&#private::ConstexprValue #ty(&#name)).key()))
 }
 
 /// Returns whether a type, or what it refers to, is `impl Fn(…)`, or a parameter with such a bound.

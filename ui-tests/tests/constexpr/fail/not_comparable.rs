@@ -7,8 +7,8 @@ struct Settings {
 }
 
 #[jit]
-fn power(x: Float, #[constexpr] settings: &Settings) -> Float {
-    x * settings.order * &settings.weights
+fn power(x: Float, #[constexpr] settings: Settings) -> Float {
+    x * settings.weights * settings.order as f32
 }
 
 fn main() {}

@@ -335,12 +335,18 @@ impl Var {
             let address = match operand {
                 Some(operand) => {
                     seen |= operand.flags();
-                    cost = cost.saturating_add(if operand.has_data() { 1 } else { operand.node().head().cost });
+                    // What a gather reads from is in memory when it runs.
+                    let is_read = operand.has_data() || slot == 0 && draft.op == Op::Gather;
+                    cost = cost.saturating_add(if is_read { 1 } else { operand.node().head().cost });
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()
                 }
                 None => ptr::null_mut(),
             };
             this.operands[slot].store(address, Ordering::Relaxed);
+        }
+        if draft.op.is_stored() {
+            // Whatever uses it reads it.
+            cost = 1;
         }
         if draft.position != 0 {
             this.operands[2].store(ptr::without_provenance_mut(draft.position), Ordering::Relaxed);

@@ -178,9 +178,9 @@ impl Position {
         let is_repeated = region::innermost_loop() != RegionId::NONE;
         let is_cheap = !is_repeated || source.cost() <= MAX_LOOP_COST;
         let copied = source.cost().saturating_mul(source.copies());
-        // What loops and library calls have computed is often a small table.
-        let is_computed = source.flags() & flag::CONTROL != 0;
-        if is_computed || !is_cheap || copied > MAX_COPIED_COST + LAUNCH_COST / (source.lanes() as u32).max(1) {
+        // What library calls have computed is often a small table, from which many lanes read.
+        let is_table = source.flags() & flag::CONTROL != 0 && source.lanes() < self.index.lanes() / 2;
+        if is_table || !is_cheap || copied > MAX_COPIED_COST + LAUNCH_COST / (source.lanes() as u32).max(1) {
             return None;
         }
         let max_reads = if source.lanes() < FEW_LANES { usize::MAX } else { MANY_READS - 1 };

@@ -1,5 +1,6 @@
 //! A cached kernel: its key, its code, and the facts that launches need.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,7 +9,8 @@ use super::CacheEntry;
 use super::cost::Cost;
 use super::determinism::Shown;
 use super::hot::{self, Heat};
-use crate::backend::{CodeOptions, Effort, Executable};
+use super::specialised::Specialised;
+use crate::backend::{CodeOptions, Effort, Executable, RawArgument};
 use crate::config::Device;
 use crate::ir::{Access, Kernel, Op, Param};
 use crate::stats::{Facts, ParamFacts};
@@ -29,6 +31,8 @@ pub(crate) struct Entry {
     /// Code that was compiled with more effort.
     better: OnceLock<Box<dyn Executable>>,
     heat: Heat,
+    /// Code for some values of its parameters.
+    specialised: Option<Box<Specialised>>,
     pub(crate) cost: Cost,
     pub(crate) launches: AtomicU64,
     /// The clock of the cache when the entry was last used.
@@ -71,8 +75,10 @@ impl Entry {
         };
         // Only interpreted kernels have no code.
         let cost = Cost::new(origin.compiled_ops, facts.has_loop, facts.code_bytes == 0, facts.lanes_per_step);
+        let specialised = hot::is_recompiled(facts.code_bytes).then(|| Specialised::of(&kernel)).flatten();
         Entry {
             shown: Shown::by(&kernel),
+            specialised,
             kernel,
             options: origin.options,
             executable,
@@ -94,6 +100,41 @@ impl Entry {
         match self.better.get() {
             Some(better) if width >= better.lanes_per_step() => &**better,
             _ => &*self.executable,
+        }
+    }
+
+    /// The code for some lanes of a launch of some width. It may be specialised to the values of its parameters.
+    #[inline]
+    pub(crate) fn executable_for(
+        &self,
+        width: usize,
+        lanes: &Range<u64>,
+        arguments: &[RawArgument],
+    ) -> &dyn Executable {
+        match &self.specialised {
+            None => self.executable(width),
+            Some(specialised) => self.specialised(specialised, width, lanes, arguments),
+        }
+    }
+
+    fn specialised<'a>(
+        &'a self,
+        specialised: &'a Specialised,
+        width: usize,
+        lanes: &Range<u64>,
+        arguments: &[RawArgument],
+    ) -> &'a dyn Executable {
+        let Some(variant) = specialised.find(arguments) else { return self.executable(width) };
+        match variant.code() {
+            Some(code) if width >= code.lanes_per_step() => code,
+            Some(_) => self.executable(width),
+            None => {
+                let ns = self.cost.estimate((lanes.end - lanes.start) as usize).ns() as u64;
+                if variant.is_hot(ns, self.heat.hot_ns()) {
+                    hot::ask_for_variant(specialised.kernel(&self.kernel, variant), self, variant);
+                }
+                self.executable(width)
+            }
         }
     }
 

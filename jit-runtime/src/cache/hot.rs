@@ -23,12 +23,18 @@ use crate::stats::events::{self, Activity, Compiled};
 use crate::stats::{self, Facts};
 
 use super::entry::Entry;
+use super::specialised::Variant;
 use super::{OPTIMISED, forms};
 
 /// A kernel is hot when it has run for this long...
 const HOT_MIN: Duration = Duration::from_millis(10);
 /// ...and this long for each of its operations: together about the time to generate better code.
 const HOT_PER_OP: Duration = Duration::from_micros(100);
+
+/// Whether kernels with so many bytes of code get better code if they run long; only interpreted ones have none.
+pub(super) fn is_recompiled(code_bytes: usize) -> bool {
+    code_bytes > 0 && config::get().tier == Tier::Auto
+}
 
 /// How long a kernel has run.
 pub(super) struct Heat {
@@ -39,9 +45,9 @@ pub(super) struct Heat {
 }
 
 impl Heat {
-    /// For a kernel with this many operations; only interpreted ones have no code.
+    /// For a kernel with this many operations.
     pub(super) fn new(ops: usize, code_bytes: usize, effort: Effort) -> Heat {
-        let is_wanted = code_bytes > 0 && effort == Effort::Quick && config::get().tier == Tier::Auto;
+        let is_wanted = effort == Effort::Quick && is_recompiled(code_bytes);
         Heat {
             busy_ns: AtomicU64::new(0),
             hot_ns: (HOT_MIN.as_nanos() + HOT_PER_OP.as_nanos() * ops as u128) as u64,
@@ -59,7 +65,7 @@ impl Heat {
         busy_ns >= self.hot_ns && !self.is_settled.swap(true, Ordering::Relaxed)
     }
 
-    #[cfg(test)]
+    /// The running time after which the kernel is hot.
     pub(super) fn hot_ns(&self) -> u64 {
         self.hot_ns
     }
@@ -70,9 +76,23 @@ impl Heat {
     }
 }
 
+/// Code that somebody waits for, unless he has gone.
+enum Wanted {
+    Better(Weak<Entry>),
+    OfVariant(Box<VariantJob>),
+}
+
+/// The kernel of a variant, and what it is compiled for.
+struct VariantJob {
+    kernel: Kernel,
+    options: CodeOptions,
+    facts: Arc<Facts>,
+    variant: Weak<Variant>,
+}
+
 /// Kernels that wait for better code.
 struct Queue {
-    waiting: VecDeque<Weak<Entry>>,
+    waiting: VecDeque<Wanted>,
     /// Whether a thread is running that processes the queue.
     is_running: bool,
 }
@@ -82,8 +102,20 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue { waiting: VecDeque::new(), is_run
 /// Queues a hot kernel for recompilation.
 #[cold]
 pub(super) fn ask(entry: &Arc<Entry>) {
+    push(Wanted::Better(Arc::downgrade(entry)));
+}
+
+/// Queues a kernel whose parameters often have the values of a variant, which are literals in it.
+#[cold]
+pub(super) fn ask_for_variant(kernel: Kernel, entry: &Entry, variant: &Arc<Variant>) {
+    let options = CodeOptions { effort: Effort::Thorough, ..entry.options };
+    let (facts, variant) = (Arc::clone(&entry.facts), Arc::downgrade(variant));
+    push(Wanted::OfVariant(Box::new(VariantJob { kernel, options, facts, variant })));
+}
+
+fn push(wanted: Wanted) {
     let mut queue = QUEUE.lock();
-    queue.waiting.push_back(Arc::downgrade(entry));
+    queue.waiting.push_back(wanted);
     if !queue.is_running {
         // The thread is never joined: when the process ends, it is kept out of the code generator.
         queue.is_running = std::thread::Builder::new().name("jit-tier".to_owned()).spawn(work).is_ok();
@@ -102,20 +134,46 @@ pub(super) fn reset() {
 
 /// The main loop of the thread, which ends when the queue is empty.
 fn work() {
-    while let Some(entry) = next() {
-        let Some(entry) = entry.upgrade() else { continue };
+    while let Some(wanted) = next() {
         // After a panic here, the queue would not be processed any more.
-        if catch_unwind(AssertUnwindSafe(|| improve(&entry))).is_err() {
-            log::emit(Level::Error, || format!("`{}` keeps its first code: compiling it panicked", entry.facts.label));
+        if catch_unwind(AssertUnwindSafe(|| wanted.compile())).is_err() {
+            log::emit(Level::Error, || "a hot kernel keeps its first code: compiling it panicked".to_owned());
         }
     }
 }
 
-fn next() -> Option<Weak<Entry>> {
+fn next() -> Option<Wanted> {
     let mut queue = QUEUE.lock();
-    let entry = queue.waiting.pop_front();
-    queue.is_running = entry.is_some();
-    entry
+    let wanted = queue.waiting.pop_front();
+    queue.is_running = wanted.is_some();
+    wanted
+}
+
+impl Wanted {
+    fn compile(&self) {
+        match self {
+            Wanted::Better(entry) => entry.upgrade().iter().for_each(|entry| improve(entry)),
+            Wanted::OfVariant(job) => job.variant.upgrade().iter().for_each(|variant| job.compile(variant)),
+        }
+    }
+}
+
+impl VariantJob {
+    fn compile(&self, variant: &Variant) {
+        let (facts, started, span) = (&self.facts, Instant::now(), events::begin());
+        match backend::compile(facts.device, &OPTIMISED.of(&self.kernel), self.options) {
+            Ok(code) => {
+                variant.set_code(code);
+                stats::count_recompile();
+                let Facts { label, hash, ops, .. } = **facts;
+                span.end(facts.site, || Activity::Compile(Compiled { label, hash, ops, is_better: true }));
+                log::emit(Level::Info, || {
+                    format!("compiled `{label}` ({hash:016x}) for values that it often has: {:?}", started.elapsed())
+                });
+            }
+            Err(error) => log::emit(Level::Warn, || format!("`{}` keeps its first code: {error}", facts.label)),
+        }
+    }
 }
 
 /// Generates better code; none if the first code is the best.
@@ -252,5 +310,49 @@ mod tests {
         wait();
         assert_eq!(entry.current_options(), CodeOptions { effort: Effort::Thorough, ..options });
         assert_eq!(run(&entry, 900), before);
+    }
+
+    #[test]
+    fn values_that_a_hot_kernel_often_has_get_code_of_their_own() {
+        if !crate::tested_devices::has_llvm() {
+            return;
+        }
+        let mut builder = Builder::new();
+        let output = builder.buffer(Type::U32, Access::Write);
+        let divisor = builder.scalar_param(Type::U32);
+        let (lane, divisor) = (builder.lane_index(), builder.scalar(divisor));
+        let [quotient, rest] = [BinaryOp::Div, BinaryOp::Rem].map(|op| builder.binary(op, lane, divisor));
+        let shifted = builder.binary(BinaryOp::Shl, quotient, divisor);
+        let sum = builder.binary(BinaryOp::Add, shifted, rest);
+        builder.store(output, sum);
+        let origin = Origin { label: "divided".into(), site: None, literals: &[] };
+        let entry = find_or_compile(Device::Cpu, builder.finish(), CodeOptions::default(), origin).unwrap().entry;
+        let output = Buffer::from_bytes(&[0; 4 * 1000]).unwrap();
+        let run = |divisor: u64, width: u64| {
+            let words = [(output.address(), 1000), (divisor, 0)];
+            let table = words.map(|(word, length)| RawArgument { word, length });
+            let code = entry.executable_for(width as usize, &(0..width), &table);
+            // SAFETY: the buffer is not shared, and contains the range.
+            unsafe { code.run(0..width, &table) };
+            let mut values = vec![0_u32; width as usize];
+            output.read(0, bytemuck::cast_slice_mut(&mut values)).unwrap();
+            (std::ptr::from_ref(code).cast::<()>(), values)
+        };
+        let wanted = |divisor: u32| (0..1000).map(move |lane: u32| (lane / divisor << divisor) + lane % divisor);
+        let first = run(3, 1000).0;
+        for divisor in [3, 7] {
+            let code = (0..100_000_000).map(|_| run(divisor, 1000).0).find(|code| {
+                wait();
+                *code != first
+            });
+            assert!(code.is_some_and(|code| code != run(5, 1000).0), "others have the first code");
+        }
+        for divisor in [3, 5, 7] {
+            for width in [1000, 900, 3] {
+                let wanted: Vec<u32> = wanted(divisor as u32).take(width as usize).collect();
+                assert_eq!(run(divisor, width).1, wanted);
+            }
+        }
+        assert_ne!(run(3, 1000).0, run(7, 1000).0);
     }
 }

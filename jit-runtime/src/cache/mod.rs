@@ -18,6 +18,7 @@
 //! | kernel → code | `compile` |
 //! | kernels on disk | `disk` |
 //! | better code for frequently run kernels | `hot` |
+//! | code for values that frequently run kernels have | `specialised` |
 //! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
 //! | how executors use it | `policy` |
@@ -35,6 +36,7 @@ mod levels;
 mod literals;
 mod optimised;
 mod policy;
+mod specialised;
 mod store;
 mod stored;
 mod traces;

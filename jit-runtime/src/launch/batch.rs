@@ -221,7 +221,7 @@ unsafe fn run_tiles<'m, I: Iterator<Item = &'m Member>>(
         for Member { entry, arguments, width, .. } in members() {
             // SAFETY: guaranteed by the caller. Each tile runs once, and a lane reads results of another launch only
             // within its tile.
-            unsafe { entry.executable(*width).run_polled(division.units(tile), &table[arguments.clone()], poll) };
+            unsafe { run::run_lanes(entry, *width, division.units(tile), &table[arguments.clone()], poll) };
         }
     });
 }
@@ -234,7 +234,7 @@ unsafe fn run_one(member: &Member, raw: &[RawArgument], poll: Poll<'_>) -> Resul
     if !entry.facts.reduces && entry.options.scatters == Scatters::Shared {
         if *width > 0 {
             // SAFETY: the caller's promise.
-            unsafe { entry.executable(*width).run_polled(0..*width as u64, raw, poll) };
+            unsafe { run::run_lanes(entry, *width, 0..*width as u64, raw, poll) };
         }
         return Ok(());
     }

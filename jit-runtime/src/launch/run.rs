@@ -120,6 +120,16 @@ fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
     Ok(())
 }
 
+/// Runs some lanes of a launch of some width.
+///
+/// # Safety
+///
+/// As for [`Executable::run`](crate::backend::Executable::run).
+pub(super) unsafe fn run_lanes(entry: &Entry, width: usize, lanes: Range<u64>, raw: &[RawArgument], poll: Poll<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe { entry.executable_for(width, &lanes, raw).run_polled(lanes, raw, poll) };
+}
+
 impl Bound {
     /// The units into which a launch may be divided: lanes, or chunks if there are reductions.
     pub(super) fn division(&self, entry: &Entry, estimate: Estimate, threads: usize) -> Division {
@@ -190,7 +200,7 @@ impl Bound {
     unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments, poll: Poll<'_>) {
         if self.partials.is_empty() {
             // SAFETY: guaranteed by the caller; units are lanes.
-            return unsafe { entry.executable(self.chunks.width).run_polled(units, raw, poll) };
+            return unsafe { run_lanes(entry, self.chunks.width, units, raw, poll) };
         }
         let mut raw = raw.clone();
         for chunk in (units.start as usize..units.end as usize).take_while(|_| !poll.is_cancelled()) {
@@ -199,7 +209,7 @@ impl Bound {
             }
             // SAFETY: guaranteed by the caller; the lanes are one chunk, whose results are written to a separate
             // element.
-            unsafe { entry.executable(self.chunks.width).run_polled(self.chunks.lanes(chunk), &raw, poll) };
+            unsafe { run_lanes(entry, self.chunks.width, self.chunks.lanes(chunk), &raw, poll) };
         }
     }
 

@@ -253,3 +253,28 @@ fn each_equality_of_widths_is_assumed_once() {
         call([9, 9, 9], 3);
     });
 }
+
+#[test]
+fn neighbours_of_library_results_are_read_where_they_are_used_and_small_tables_made_once() {
+    on_each_device(|| {
+        let x = resident(&(0..6000).map(|i| (i % 7) as f32).collect::<Vec<_>>());
+        let mut result = None;
+        let (widths, _) = kernels(|| {
+            let sums = Float::concat(&[&Float::zeros(1), &x.prefix_sum()]);
+            let means = (sums.slice(50..) - sums.slice(..5951)) / 50.0;
+            jit::eval(&means).unwrap();
+            result = Some(means);
+        });
+        assert_eq!(widths, [5951, 6000], "no kernel for the list of sums");
+        let wanted = |i: usize| (i..i + 50).map(|k| (k % 7) as f32).sum::<f32>() / 50.0;
+        assert_eq!(result.unwrap().to_vec().unwrap(), (0..5951).map(wanted).collect::<Vec<_>>());
+
+        let grey = UInt::from((0..6000).map(|i| i * i % 251).collect::<Vec<u32>>());
+        let (widths, _) = kernels(|| {
+            let level = grey.bincount(256).prefix_sum().cast::<f32>().sqrt() * 3.0;
+            jit::eval(&level.gather(&grey)).unwrap();
+        });
+        assert_eq!(widths.iter().filter(|&&width| width == 6000).count(), 2, "counts, and the look-up: {widths:?}");
+        assert!(widths.contains(&256), "{widths:?}");
+    });
+}

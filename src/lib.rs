@@ -105,9 +105,9 @@ pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
 pub use jit_core::{
-    Array, BFloat, Choice, Comparand, Element, Executor, Float, Float64, FloatElement, Half, HostValue, Int, Int8,
-    Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Profile,
-    Promote, PromotesTo, Scan, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64,
+    Array, BFloat, Build, Choice, Comparand, Element, Executor, Float, Float64, FloatElement, Half, HostValue, Int,
+    Int8, Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, LeafReader, Local, LocalEntry, Logic, Mask, Number, Operand, Profile,
+    Promote, PromotesTo, Scan, Signature, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64,
     Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule,
     select, sync, trees, whos,
 };
@@ -160,6 +160,6 @@ pub mod __private {
     pub use jit_core::calls::dispatch;
     pub use jit_core::control::*;
     pub use jit_core::enums::VariantField;
-    pub use jit_core::traverse::Constant;
+    pub use jit_core::traverse::{BuildConstant, Constant};
     pub use jit_core::{executor, freeze};
 }

@@ -21,6 +21,7 @@
 //! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
 //! | how executors use it | `policy` |
+//! | code that travels with recordings in files | `portable` |
 
 mod compile;
 pub(crate) mod cost;
@@ -35,6 +36,7 @@ mod levels;
 mod literals;
 mod optimised;
 mod policy;
+mod portable;
 mod store;
 mod stored;
 mod traces;
@@ -60,6 +62,7 @@ pub use levels::{CacheLevel, LevelStats, bounds, clear_level, level, watch_recor
 use literals::{Literal, Promoted, Skeletons};
 use optimised::OptimisedKernels;
 pub use policy::{CachePolicy, PolicyScope};
+pub(crate) use portable::{PortableCode, entries_of, entry_as_is, portable_code};
 use store::Store;
 pub use stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
 use traces::Traces;

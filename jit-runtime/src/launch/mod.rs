@@ -386,6 +386,21 @@ pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]
     CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments), effort }
 }
 
+/// All options that [`code_options`] may choose for a kernel, with the most effort: the first one is always right, apart
+/// from scatters.
+pub(crate) fn all_code_options(kernel: &Kernel) -> Vec<CodeOptions> {
+    let plain = CodeOptions { effort: Effort::Thorough, ..CodeOptions::default() };
+    let mut all = vec![plain];
+    if stores_by_lane(kernel) && !kernel.has_loop() {
+        all.push(CodeOptions { streaming_stores: true, ..plain });
+    }
+    let each: Vec<CodeOptions> = all.clone();
+    for scatters in private::choices(kernel) {
+        all.extend(each.iter().map(|options| CodeOptions { scatters, ..*options }));
+    }
+    all
+}
+
 fn stores_by_lane(kernel: &Kernel) -> bool {
     kernel.regions.first().is_some_and(|top| top.insts.iter().any(|inst| matches!(inst.op, Op::Store { .. })))
 }

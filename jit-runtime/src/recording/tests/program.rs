@@ -128,6 +128,7 @@ impl Instruction {
                     label: "test".into(),
                     site: None,
                     checks: None,
+                    shipped: Vec::new(),
                 })
             }
             Instruction::Loop(carried, length) => {

@@ -6,6 +6,7 @@ mod arguments;
 mod basics;
 mod places;
 mod reports;
+mod saved;
 #[path = "../shared/zero_hashes.rs"]
 mod zero_hashes;
 

@@ -113,7 +113,7 @@ pub(super) struct Group {
 /// A recording, and how results are made from its outputs.
 pub(super) struct Entry {
     /// The values of the constants that are part of the recording.
-    literals: Vec<u64>,
+    pub(super) literals: Vec<u64>,
     /// The plain numbers that decisions depended on.
     pub(super) numbers: Vec<Option<u64>>,
     pub(super) lifted: Vec<bool>,
@@ -122,7 +122,7 @@ pub(super) struct Entry {
     pub(super) call_plan: CallPlan,
     /// Templates of the arguments and the result.
     pub(super) templates: Box<dyn Any + Send + Sync>,
-    used: AtomicU64,
+    pub(super) used: AtomicU64,
 }
 
 /// What calls do that match a recording.
@@ -152,6 +152,8 @@ pub(super) struct Plan {
     pub(super) kept: Vec<Var>,
     /// How gradients flow through calls, if they do.
     pub(super) flows: Option<Arc<Flows>>,
+    /// Whether it came from a file, so that its parts need not belong together.
+    pub(super) is_loaded: bool,
 }
 
 /// An array that a replay returns.
@@ -528,6 +530,17 @@ impl Entry {
         let number = |(at, bits): (usize, &u64)| decided.get(at).filter(|is_decided| **is_decided).map(|_| *bits);
         let numbers = layout.numbers.iter().enumerate().map(number).collect();
         let (literals, used) = (layout.literals.clone(), AtomicU64::new(0));
+        Entry { literals, numbers, lifted, widths, call_plan, templates, used }
+    }
+
+    /// Creates a recording that came from a file.
+    pub(super) fn loaded(
+        literals: Vec<u64>,
+        numbers: Vec<Option<u64>>,
+        (lifted, widths): (Vec<bool>, Vec<u32>),
+        templates: Box<dyn Any + Send + Sync>,
+    ) -> Entry {
+        let (call_plan, used) = (CallPlan::Elsewhere, AtomicU64::new(0));
         Entry { literals, numbers, lifted, widths, call_plan, templates, used }
     }
 

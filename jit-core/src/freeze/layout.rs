@@ -58,6 +58,7 @@ pub(super) struct Input {
 }
 
 /// The widths of the arguments of a call.
+#[derive(Default)]
 pub(super) struct Widths {
     /// Of each array that can be replaced.
     arrays: Vec<usize>,

@@ -281,6 +281,24 @@ impl Recording {
         &self.slots
     }
 
+    /// The slots whose memory a replay returns, in order.
+    #[must_use]
+    pub fn outputs(&self) -> &[SlotId] {
+        &self.outputs
+    }
+
+    /// The number of inputs whose memory a replay is passed.
+    #[must_use]
+    pub fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    /// The number of scalars that a replay is passed.
+    #[must_use]
+    pub fn scalars(&self) -> u32 {
+        self.scalars
+    }
+
     /// The number of replays.
     #[must_use]
     pub fn replays(&self) -> u64 {

@@ -1,0 +1,257 @@
+//! Executors in files: what was saved is called again, also at other sizes, and what does not fit is refused.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use jit::prelude::*;
+use jit::{Result, Signature};
+
+use crate::on_each_device;
+
+/// A file for one test, removed at the end.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str) -> File {
+        File(std::env::temp_dir().join(format!("jit-saved-{}-{name}", std::process::id())))
+    }
+}
+
+impl AsRef<std::path::Path> for File {
+    fn as_ref(&self) -> &std::path::Path {
+        &self.0
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[jit]
+fn saxpy(a: f32, x: &Float, y: Float) -> Float {
+    a * x + y
+}
+
+// rows: O38 N02
+#[test]
+fn a_saved_executor_is_called_at_other_sizes_without_tracing_or_compiling() {
+    on_each_device(|| {
+        let file = File::new("saxpy");
+        saxpy::compile(2.0, &Float::placeholder(100), Float::placeholder(100))?.save(&file)?;
+        jit::cache::clear();
+        let loaded = saxpy::load(&file)?;
+        let before = jit::stats();
+        for count in [99, 100, 101, 1000, 300_000] {
+            let (x, y) = (Float::arange(count).make_opaque(), Float::full(0.5, count).make_opaque());
+            jit::eval(&(&x, &y))?;
+            let start = jit::stats();
+            let z = loaded.call(3.0, &x, y)?.to_vec()?;
+            assert!(z.iter().enumerate().all(|(lane, z)| *z == 3.0 * lane as f32 + 0.5), "{count}");
+            let stats = jit::stats();
+            assert_eq!((stats.traces, stats.compiles), (start.traces, start.compiles), "{count}");
+        }
+        assert!(jit::stats().launches > before.launches);
+        Ok(())
+    });
+}
+
+#[derive(Clone, Traverse)]
+struct Pair {
+    first: Float,
+    count: u32,
+    #[traverse(skip)]
+    note: Option<u8>,
+    #[traverse(constexpr)]
+    tag: i64,
+}
+
+#[derive(Clone, Traverse)]
+enum Shape<T> {
+    Point,
+    Pair { pair: Pair, rest: Vec<T> },
+}
+
+#[jit]
+fn structured(x: &Float, list: Vec<UInt>) -> (Shape<UInt>, Option<Tensor<f32>>, BTreeMap<String, Float>, Size) {
+    let pair = Pair { first: x * 2.0, count: 7, note: Some(1), tag: -3 };
+    let rest = list.iter().map(|item| item + 1).collect();
+    let map = BTreeMap::from([("a \"b\"".to_owned(), x.sum()), ("c\n".to_owned(), x.clone())]);
+    (Shape::Pair { pair, rest }, Some(Tensor::from(x.clone())), map, x.width() + 1)
+}
+
+#[test]
+fn results_of_all_kinds_are_built() {
+    on_each_device(|| {
+        let file = File::new("structured");
+        let list = || vec![UInt::placeholder(4), UInt::placeholder(5)];
+        structured::compile(&Float::placeholder(10), list())?.save(&file)?;
+        let loaded = structured::load(&file)?;
+        let list = vec![UInt::from([1, 2, 3]), UInt::from([4, 5])];
+        let (shape, tensor, map, size) = loaded.call(&Float::from([1.0, 2.0, 3.0]), list)?;
+        let Shape::Pair { pair, rest } = shape else { panic!("another variant") };
+        assert_eq!((pair.first.to_vec()?, pair.count, pair.note, pair.tag), (vec![2.0, 4.0, 6.0], 7, None, -3));
+        assert_eq!([rest[0].to_vec()?, rest[1].to_vec()?], [vec![2, 3, 4], vec![5, 6]]);
+        let tensor = tensor.expect("some");
+        assert_eq!((tensor.shape(), tensor.to_vec()?), (&[3][..], vec![1.0, 2.0, 3.0]));
+        assert_eq!(map["a \"b\""].item()?, 6.0);
+        assert_eq!(map["c\n"].to_vec()?, [1.0, 2.0, 3.0]);
+        assert_eq!(size, 4);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_cannot_be_built_says_where() -> Result<()> {
+    let signature = Signature::of(&(Float::zeros(2), vec![Shape::<UInt>::Point]))?;
+    let error = |outcome: Result<()>| outcome.unwrap_err().to_string();
+    let wrong = error(signature.build::<(Float, Vec<Option<u8>>)>(signature.zeros()).map(|_| ()));
+    assert!(wrong.contains("the variant `Point` at `1[0]`, where the type has an `Option`"), "{wrong}");
+    let wrong = error(signature.build::<(UInt, Vec<Shape<UInt>>)>(signature.zeros()).map(|_| ()));
+    assert!(wrong.contains("an array of f32 at `0`, where the type has an array of u32"), "{wrong}");
+    let wrong = error(signature.build::<Float>(signature.zeros()).map(|_| ()));
+    assert!(wrong.contains("more leaves"), "{wrong}");
+    let (_, shapes) = signature.build::<(Float, Vec<Shape<UInt>>)>(signature.zeros())?;
+    assert!(matches!(shapes[..], [Shape::Point]));
+    let map = HashMap::from([(3_u8, Float::zeros(1))]);
+    let signature = Signature::of(&map)?;
+    assert_eq!(signature.build::<HashMap<u8, Float>>(signature.zeros())?.len(), 1);
+    Ok(())
+}
+
+#[jit]
+fn accumulate(total: &mut Float, counts: &mut [UInt], index: &UInt, #[constexpr] scale: u32) {
+    *total += scale as f32;
+    counts[0].scatter_add(&UInt::from(1), index);
+    counts[1] = counts[1].prefix_sum();
+}
+
+#[test]
+fn arguments_are_changed_and_constexprs_are_known() {
+    on_each_device(|| {
+        let file = File::new("accumulate");
+        let mut counts = [UInt::placeholder(8), UInt::placeholder(9)];
+        let index = UInt::placeholder(100);
+        accumulate::compile(&mut Float::placeholder(3), &mut counts, &index, 5)?.save(&file)?;
+        let loaded = accumulate::load(&file)?;
+        assert_eq!(loaded.constexprs(), [("scale", "5".to_owned())]);
+        let mut total = Float::from([1.0, 2.0]);
+        let mut counts = [UInt::zeros(4), UInt::from([1, 2, 3])];
+        for _ in 0..2 {
+            loaded.call(&mut total, &mut counts, &UInt::from([1, 1, 3]))?;
+        }
+        assert_eq!(total.to_vec()?, [11.0, 12.0]);
+        assert_eq!((counts[0].to_vec()?, counts[1].to_vec()?), (vec![0, 4, 0, 2], vec![1, 4, 10]));
+        Ok(())
+    });
+}
+
+#[jit]
+fn newton(x: &Float, table: &Float) -> (Float, Float, UInt) {
+    let mut y = x.clone();
+    #[evaluated]
+    while (&y * &y - x).abs() > 1e-4 {
+        y = 0.5 * (&y + x / &y);
+    }
+    let large = y.gt(2.0).compress();
+    (y.clone(), table.gather(&UInt::arange(y.width()).min(2)), large)
+}
+
+#[test]
+fn loops_counts_and_constants_are_replayed() {
+    on_each_device(|| {
+        let file = File::new("newton");
+        let exe = newton::compile(&Float::placeholder(10), &Float::placeholder(7))?;
+        exe.save(&file)?;
+        let loaded = newton::load(&file)?;
+        let (x, table) = (Float::from([1.0, 4.0, 9.0, 100.0]), Float::from([5.0, 6.0, 7.0]));
+        let results = [exe.call(&x, &table)?, loaded.call(&x, &table)?];
+        let [own, read] = results.map(|(y, taken, large)| (y.to_vec(), taken.to_vec(), large.to_vec()));
+        assert_eq!((own.0?, own.1?, own.2?), (read.0?, read.1?, read.2?));
+        assert_eq!(loaded.recording().dump(&|_| "n".into()), exe.recording().dump(&|_| "n".into()));
+        Ok(())
+    });
+}
+
+mod changed {
+    use jit::prelude::*;
+
+    #[jit]
+    pub(super) fn saxpy(a: f32, x: &UInt, y: Float) -> Float {
+        a * x.cast::<f32>() + y
+    }
+}
+
+#[jit]
+fn fewer(a: f32, x: &Float) -> Float {
+    a * x
+}
+
+#[test]
+fn files_of_other_functions_are_refused_by_argument() {
+    on_each_device(|| {
+        let file = File::new("refused");
+        let exe = saxpy::compile(2.0, &Float::placeholder(100), Float::placeholder(100))?;
+        exe.save(&file)?;
+        let refused = changed::saxpy::load(&file).unwrap_err().to_string();
+        let wanted = "the argument `x` is `&Array<u32>`, and was `&Array<f32>` when `saxpy` was saved";
+        assert!(refused.contains(wanted) && refused.contains("saved.rs"), "{refused}");
+        let refused = fewer::load(&file).unwrap_err().to_string();
+        assert!(refused.contains("has 2 arguments, and had 3"), "{refused}");
+        let loaded = saxpy::load(&file)?;
+        let refused = loaded.call(1.0, &Float::zeros(3), Float::zeros(4)).unwrap_err().to_string();
+        assert!(refused.contains("`x.width() == y.width()`"), "{refused}");
+        let refused = saxpy::load("/nowhere/at/all").unwrap_err();
+        assert!(refused.to_string().contains("/nowhere/at/all cannot be read"), "{refused}");
+        Ok(())
+    });
+}
+
+#[jit]
+fn counted(x: &Float) -> Float {
+    let x = x.clone();
+    jit::freeze::host(move || Float::from(x.to_vec().map_or(0.0, |all| all.len() as f32)))
+}
+
+#[derive(Clone, Traverse)]
+struct Counter {
+    calls: u32,
+    sum: Float,
+}
+
+#[jit]
+fn counting(counter: &mut Counter, x: &Float) {
+    counter.calls += 1;
+    counter.sum += x;
+}
+
+#[test]
+fn what_a_file_cannot_have_is_refused_when_it_is_saved() {
+    on_each_device(|| {
+        let file = File::new("unsaved");
+        let refused = counted::compile(&Float::placeholder(4))?.save(&file).unwrap_err();
+        assert!(refused.to_string().contains("calls the host cannot be saved"), "{refused}");
+        assert_eq!(refused.site().map(|site| site.file().ends_with("saved.rs")), Some(true));
+        let mut counter = Counter { calls: 0, sum: Float::placeholder(4) };
+        let refused = counting::compile(&mut counter, &Float::placeholder(4))?.save(&file).unwrap_err();
+        assert!(refused.to_string().contains("it changes lengths, variants or numbers in its arguments"), "{refused}");
+        assert!(!file.0.exists());
+        Ok(())
+    });
+}
+
+#[test]
+fn gradients_do_not_flow_through_a_file() {
+    on_each_device(|| {
+        let file = File::new("gradients");
+        saxpy::compile(2.0, &Float::placeholder(4), Float::placeholder(4))?.save(&file)?;
+        let loaded = saxpy::load(&file)?;
+        let mut x = Float::from([1.0, 2.0]);
+        x.enable_grad();
+        let refused = loaded.call(2.0, &x, Float::from([3.0, 4.0])).unwrap_err().to_string();
+        assert!(refused.contains("it was loaded from a file, which has no derivative"), "{refused}");
+        assert_eq!(loaded.call(2.0, &x.detach(), Float::from([3.0, 4.0]))?.to_vec()?, [5.0, 8.0]);
+        Ok(())
+    });
+}

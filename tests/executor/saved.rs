@@ -148,27 +148,25 @@ fn arguments_are_changed_and_constexprs_are_known() {
 }
 
 #[jit]
-fn newton(x: &Float, table: &Float) -> (Float, Float, UInt) {
+fn newton(x: &Float, table: &Float) -> (Float, Float) {
     let mut y = x.clone();
-    #[evaluated]
     while (&y * &y - x).abs() > 1e-4 {
         y = 0.5 * (&y + x / &y);
     }
-    let large = y.gt(2.0).compress();
-    (y.clone(), table.gather(&UInt::arange(y.width()).min(2)), large)
+    (y.clone(), table.gather(&UInt::arange(y.width()).min(2)).prefix_sum())
 }
 
 #[test]
-fn loops_counts_and_constants_are_replayed() {
+fn loops_and_library_calls_are_replayed() {
     on_each_device(|| {
         let file = File::new("newton");
         let exe = newton::compile(&Float::placeholder(10), &Float::placeholder(7))?;
         exe.save(&file)?;
         let loaded = newton::load(&file)?;
         let (x, table) = (Float::from([1.0, 4.0, 9.0, 100.0]), Float::from([5.0, 6.0, 7.0]));
-        let results = [exe.call(&x, &table)?, loaded.call(&x, &table)?];
-        let [own, read] = results.map(|(y, taken, large)| (y.to_vec(), taken.to_vec(), large.to_vec()));
-        assert_eq!((own.0?, own.1?, own.2?), (read.0?, read.1?, read.2?));
+        let [own, read] = [exe.call(&x, &table)?, loaded.call(&x, &table)?];
+        assert_eq!((own.0.to_vec()?, own.1.to_vec()?), (read.0.to_vec()?, read.1.to_vec()?));
+        assert_eq!(read.1.to_vec()?, [5.0, 11.0, 18.0, 25.0]);
         assert_eq!(loaded.recording().dump(&|_| "n".into()), exe.recording().dump(&|_| "n".into()));
         Ok(())
     });
@@ -201,17 +199,11 @@ fn files_of_other_functions_are_refused_by_argument() {
         assert!(refused.contains("has 2 arguments, and had 3"), "{refused}");
         let loaded = saxpy::load(&file)?;
         let refused = loaded.call(1.0, &Float::zeros(3), Float::zeros(4)).unwrap_err().to_string();
-        assert!(refused.contains("`x.width() == y.width()`"), "{refused}");
+        assert!(refused.contains("`y.width() == x.width()`"), "{refused}");
         let refused = saxpy::load("/nowhere/at/all").unwrap_err();
         assert!(refused.to_string().contains("/nowhere/at/all cannot be read"), "{refused}");
         Ok(())
     });
-}
-
-#[jit]
-fn counted(x: &Float) -> Float {
-    let x = x.clone();
-    jit::freeze::host(move || Float::from(x.to_vec().map_or(0.0, |all| all.len() as f32)))
 }
 
 #[derive(Clone, Traverse)]
@@ -230,9 +222,6 @@ fn counting(counter: &mut Counter, x: &Float) {
 fn what_a_file_cannot_have_is_refused_when_it_is_saved() {
     on_each_device(|| {
         let file = File::new("unsaved");
-        let refused = counted::compile(&Float::placeholder(4))?.save(&file).unwrap_err();
-        assert!(refused.to_string().contains("calls the host cannot be saved"), "{refused}");
-        assert_eq!(refused.site().map(|site| site.file().ends_with("saved.rs")), Some(true));
         let mut counter = Counter { calls: 0, sum: Float::placeholder(4) };
         let refused = counting::compile(&mut counter, &Float::placeholder(4))?.save(&file).unwrap_err();
         assert!(refused.to_string().contains("it changes lengths, variants or numbers in its arguments"), "{refused}");

@@ -186,6 +186,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<Option<R>, Error> {
         let _operation = cancel::begin();
         let mut body = Some(body);
+        self.function.adopt_loaded::<R>(self.of);
         scratch.layout.fill(&arguments, self.function.parameters);
         if scratch.layout.carries() && (self.again.is_none() || scratch.layout.carries_to_shared()) {
             return Ok(None);
@@ -262,6 +263,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             if !plan.shared.is_empty() && !shared::are_in(&arguments, self.function.parameters, &plan.shared) {
                 continue;
             }
+            plan.check_loaded(layout.inputs.len(), layout.literals.len(), &entry.lifted)?;
             plan.give(layout, &entry.lifted);
             if is_verified {
                 layout.donated.fill(false);

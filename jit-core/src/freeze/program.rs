@@ -30,7 +30,7 @@ use super::{host, shared};
 use crate::capture::launches::Purpose;
 use crate::trace::fast::{self, FastMath};
 use crate::trace::{function_label, report};
-use crate::traverse::{Build, Signature};
+use crate::traverse::Build;
 
 /// What is compiled: the parts that do not depend on the arguments.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +60,6 @@ pub(crate) struct Program {
     again: Option<Box<dyn Any + Send + Sync>>,
     /// The recordings of calls in which other arguments carry gradients.
     others: Mutex<Vec<Arc<Fixed>>>,
-    /// Returns the signature of the result in templates.
-    signature: fn(&(dyn Any + Send + Sync)) -> Result<Signature, Error>,
     /// Whether it came from a file.
     is_loaded: bool,
 }
@@ -109,7 +107,6 @@ impl Program {
             own: Arc::new(own),
             again: again.map(|body| Box::new(body) as Box<dyn Any + Send + Sync>),
             others: Mutex::default(),
-            signature: saved::result_signature::<A::Proxies, R>,
             is_loaded: false,
         })
     }
@@ -122,8 +119,7 @@ impl Program {
     /// Writes the recording to a file. `F` is the signature of the function.
     pub(crate) fn save<F>(&self, constexprs: &[(&'static str, String)], path: &Path) -> Result<(), Error> {
         let (name, site, Fixed { plan, entry, .. }) = (self.function.name, self.function.site, &*self.own);
-        let signature = (self.signature)(&*entry.templates)?;
-        let of_entry = saved::write_entry(name, &self.words, (entry, plan), &signature, site)?;
+        let of_entry = saved::write_entry(name, &self.words, (entry, plan), site)?;
         let mut writer = Writer::default();
         write_types::<F>(&mut writer, self.function.parameters, self.lifted);
         writer.list(constexprs.iter(), |writer, (name, value)| {
@@ -191,7 +187,6 @@ impl Program {
             own: Arc::new(own),
             again: None,
             others: Mutex::default(),
-            signature: saved::result_signature::<(), R>,
             is_loaded: true,
         };
         Ok((program, values))
@@ -341,7 +336,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let traced = self.trace(scratch, arguments, body, &lifted, Purpose::Compile)?;
         let plan = traced.plan.map_err(|reason| cannot_be_compiled(name, &reason, self.function.site))?;
         plan.recording.load(&scratch.layout.sizes)?;
-        let (widths, templates) = (traced.widths, Box::new(traced.templates));
+        let (widths, templates) = (traced.widths, saved::erased(traced.templates));
         let entry = Entry::new(&scratch.layout, (lifted, widths), &traced.decided, CallPlan::Elsewhere, templates);
         Ok(Fixed { words: scratch.layout.words.clone().into(), gradients, plan, entry })
     }

@@ -11,6 +11,7 @@ use super::call::{Call, Scratch, Templates, put};
 use super::flows::{self, Flows};
 use super::function::{CallPlan, Entry, Plan, Value};
 use super::layout::{self, Form, Gradients, Input, Layout};
+use super::saved::erased;
 use super::shared::{self, SharedLeaf};
 use super::{explain, host};
 use crate::capture::launches::{self, Purpose};
@@ -73,7 +74,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
                 *size = Size::from(size.value());
             });
         let call_plan = plan.map_or_else(CallPlan::Run, |plan| CallPlan::Replay(Box::new(plan)));
-        self.function.insert(self.of, &scratch.layout, (lifted, widths), &decided, call_plan, Box::new(templates));
+        self.function.insert(self.of, &scratch.layout, (lifted, widths), &decided, call_plan, erased(templates));
         Ok(result)
     }
 

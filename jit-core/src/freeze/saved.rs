@@ -58,10 +58,31 @@ fn other_function() -> Error {
         .with_hint("save the function anew")
 }
 
+/// Templates of any types.
+pub(super) struct ErasedTemplates {
+    templates: Box<dyn Any + Send + Sync>,
+    signature: fn(&(dyn Any + Send + Sync)) -> Result<Signature, Error>,
+}
+
+impl ErasedTemplates {
+    /// Returns the templates, if they are of this type.
+    pub(super) fn downcast_ref<T: 'static>(&self) -> Option<&T> {
+        self.templates.downcast_ref()
+    }
+
+    /// Returns the signature of the result.
+    fn signature(&self) -> Result<Signature, Error> {
+        (self.signature)(&*self.templates)
+    }
+}
+
+/// Erases the types of templates.
+pub(super) fn erased<P: Send + Sync + 'static, R: Recordable>(templates: Templates<P, R>) -> ErasedTemplates {
+    ErasedTemplates { templates: Box::new(templates), signature: result_signature::<P, R> }
+}
+
 /// Returns the signature of the result in templates of some types.
-pub(super) fn result_signature<P: 'static, R: Recordable>(
-    templates: &(dyn Any + Send + Sync),
-) -> Result<Signature, Error> {
+fn result_signature<P: 'static, R: Recordable>(templates: &(dyn Any + Send + Sync)) -> Result<Signature, Error> {
     let made = templates.downcast_ref::<Templates<P, R>>().map(|templates| &templates.result);
     let result = made.or_else(|| templates.downcast_ref::<LoadedTemplates<R>>().map(|loaded| &loaded.result));
     Signature::of(result.ok_or_else(other_function)?)
@@ -78,7 +99,6 @@ pub(super) fn write_entry(
     name: &str,
     words: &[u64],
     (entry, plan): (&Entry, &Plan),
-    signature: &Signature,
     site: Site,
 ) -> Result<Vec<u8>, Error> {
     if plan.flows.is_some() {
@@ -100,7 +120,7 @@ pub(super) fn write_entry(
     writer.list(plan.may_donate.iter(), |writer, is| writer.flag(*is));
     writer.number(plan.kept.len() as u64);
     plan.kept.iter().try_for_each(|var| write_array(&mut writer, var))?;
-    write_signature(&mut writer, signature)?;
+    write_signature(&mut writer, &entry.templates.signature()?)?;
     Ok(writer.finish())
 }
 
@@ -140,6 +160,7 @@ pub(super) fn read_entry<R: Recordable + Build>(saved: SavedRecording, site: Sit
     }
     let result: R = signature.build(signature.zeros())?;
     let templates = Box::new(LoadedTemplates { result, copies: OnceLock::new() });
+    let templates = ErasedTemplates { templates, signature: result_signature::<(), R> };
     let plan = Plan {
         recording,
         values,

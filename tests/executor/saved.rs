@@ -57,6 +57,83 @@ fn a_saved_executor_is_called_at_other_sizes_without_tracing_or_compiling() {
     });
 }
 
+const FILE: &str = "JIT_TEST_SAVED_FILE";
+
+// one device: a process without a compiler runs machine code of the file
+// rows: N02
+#[test]
+fn a_process_without_a_compiler_runs_the_code_of_the_file() -> Result<()> {
+    let _alone = crate::alone();
+    let file = File::new("shipped");
+    jit::with_device(Device::Cpu, || {
+        saxpy::compile(2.0, &Float::placeholder(100), Float::placeholder(100))?.save(&file)
+    })?;
+    let home = File::new("home");
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["saved::in_a_process_without_a_compiler", "--exact", "--ignored", "--nocapture"]);
+    command.env(FILE, &file.0).env("HOME", &home.0).env("XDG_CACHE_HOME", &home.0).env("JIT_LOG", "error");
+    command.env("JIT_LLVM_PATH", "/nowhere/libLLVM.so").env("JIT_CACHE", "memory").env_remove("JIT_CACHE_SHARED_DIR");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+#[test]
+#[ignore = "run by another test in a separate process"]
+fn in_a_process_without_a_compiler() -> Result<()> {
+    let Some(file) = std::env::var_os(FILE) else { return Ok(()) };
+    let loaded = jit::with_device(Device::Cpu, || saxpy::load(PathBuf::from(file)))?;
+    for count in [100, 101, 1000] {
+        let z = loaded.call(3.0, &Float::full(2.0, count), Float::full(0.5, count))?;
+        assert_eq!(z.to_vec()?, vec![6.5; count]);
+    }
+    if cfg!(all(feature = "llvm", target_os = "linux")) {
+        assert!(loaded.kernels().iter().all(|kernel| kernel.code_bytes > 0), "{:?}", loaded.kernels());
+        let stats = jit::stats();
+        assert_eq!((stats.traces, stats.llvm_loads), (0, 0));
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(!maps.contains("LLVM"), "{maps}");
+    }
+    Ok(())
+}
+
+/// The files of earlier versions, and of this one.
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/saved");
+
+#[test]
+fn files_of_earlier_versions_are_read() {
+    on_each_device(|| {
+        for version in 1..=jit_runtime::recording::file::VERSION {
+            let loaded = saxpy::load(format!("{KEPT}/saxpy-{version}.jit"))?;
+            assert_eq!(loaded.call(3.0, &Float::from([1.0, 2.0]), Float::from([5.0, 6.0]))?.to_vec()?, [8.0, 12.0]);
+            let loaded = structured::load(format!("{KEPT}/structured-{version}.jit"))?;
+            let list = vec![UInt::from([1, 2, 3]), UInt::from([4, 5])];
+            let (shape, _, map, size) = loaded.call(&Float::from([1.0, 2.0, 3.0]), list)?;
+            assert!(matches!(shape, Shape::Pair { ref pair, .. } if pair.tag == -3));
+            assert_eq!((map["a \"b\""].item()?, size.get()), (6.0, 4));
+            let loaded = newton::load(format!("{KEPT}/newton-{version}.jit"))?;
+            let (x, table) = (Float::from([1.0, 4.0, 9.0, 100.0]), Float::from([5.0, 6.0, 7.0]));
+            assert_eq!(loaded.call(&x, &table)?.1.to_vec()?, [5.0, 11.0, 18.0, 25.0]);
+        }
+        Ok(())
+    });
+}
+
+/// Writes the files of this version. Those in the repository stay: programs have such files.
+#[test]
+#[ignore = "run by hand when the form of files changes"]
+fn write_the_files_of_this_version() -> Result<()> {
+    let name = |what: &str| format!("{KEPT}/{what}-{}.jit", jit_runtime::recording::file::VERSION);
+    // Machine code is for this build alone.
+    jit::with_device(Device::Interpreter, || {
+        saxpy::compile(2.0, &Float::placeholder(100), Float::placeholder(100))?.save(name("saxpy"))?;
+        let list = vec![UInt::placeholder(4), UInt::placeholder(5)];
+        structured::compile(&Float::placeholder(10), list)?.save(name("structured"))?;
+        newton::compile(&Float::placeholder(10), &Float::placeholder(7))?.save(name("newton"))
+    })
+}
+
 #[derive(Clone, Traverse)]
 struct Pair {
     first: Float,

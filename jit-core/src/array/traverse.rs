@@ -1,8 +1,8 @@
 //! [`Traverse`] for arrays, and for numbers of their element types.
 
 use super::{Array, Element};
-use jit_runtime::Error;
 use crate::traverse::{Build, HostValue, LeafReader, Traverse, Visitor, VisitorMut};
+use jit_runtime::Error;
 
 impl<T: Element> Traverse for Array<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {

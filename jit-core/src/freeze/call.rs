@@ -322,12 +322,11 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         // From here on only the arguments own their arrays.
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
-        let result =
-            put(&mut arguments, copies, plan.is_unchanged, values, given_back, self.site, &mut |size, _| {
-                if let Some(value) = written.next() {
-                    *size = Size::from(value);
-                }
-            });
+        let result = put(&mut arguments, copies, plan.is_unchanged, values, given_back, self.site, &mut |size, _| {
+            if let Some(value) = written.next() {
+                *size = Size::from(value);
+            }
+        });
         if let Some(expected) = expected {
             verify::compare(self.function, self.site, (&arguments, &result), &expected)?;
         }

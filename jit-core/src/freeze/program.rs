@@ -160,7 +160,9 @@ impl Program {
         let SavedRecordings { kind, name, about, mut entries } = saved;
         let (Some(entry), true, true) = (entries.pop(), entries.is_empty(), kind == FileKind::Executor) else {
             let message = format!("it contains {}", kind.name());
-            return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("load it with `load` of that function"));
+            return Err(
+                Error::new(ErrorKind::InvalidArgument, message).with_hint("load it with `load` of that function")
+            );
         };
         let mut reader = Reader::new(&about)?;
         check_types::<F>(&mut reader, &name, function.parameters, lifted)?;
@@ -170,7 +172,8 @@ impl Program {
         reader.end()?;
         if !values.iter().map(|(name, _)| name.as_str()).eq(constexprs.iter().copied()) {
             let own: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
-            let message = format!("its `#[constexpr]` parameters are {own:?}, and those of the function {constexprs:?}");
+            let message =
+                format!("its `#[constexpr]` parameters are {own:?}, and those of the function {constexprs:?}");
             return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("save the function anew"));
         }
         let values = constexprs.iter().copied().zip(values.into_iter().map(|(_, value)| value)).collect();

@@ -69,10 +69,17 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             self.connect(flows, &scratch.layout, &arguments, &mut current)?;
         }
         // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
-        let result =
-            put(&mut arguments, &templates.proxies, is_unchanged, &mut current, given_back, self.site, &mut |size, _| {
+        let result = put(
+            &mut arguments,
+            &templates.proxies,
+            is_unchanged,
+            &mut current,
+            given_back,
+            self.site,
+            &mut |size, _| {
                 *size = Size::from(size.value());
-            });
+            },
+        );
         let call_plan = plan.map_or_else(CallPlan::Run, |plan| CallPlan::Replay(Box::new(plan)));
         self.function.insert(self.of, &scratch.layout, (lifted, widths), &decided, call_plan, erased(templates));
         Ok(result)

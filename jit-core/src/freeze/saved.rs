@@ -424,7 +424,8 @@ pub(super) fn check_types<F>(
     let (types, result) = (reader.list(|reader| reader.text())?, reader.text()?);
     let (own, own_result) = types_of::<F>();
     let refuse = |what: String| {
-        let hint = "save the function anew, after it has changed; load a file with `load` of the function that it is of";
+        let hint =
+            "save the function anew, after it has changed; load a file with `load` of the function that it is of";
         Err(Error::new(ErrorKind::InvalidArgument, what).with_hint(hint))
     };
     for (position, (ty, own)) in types.iter().zip(&own).enumerate() {
@@ -434,7 +435,8 @@ pub(super) fn check_types<F>(
         }
     }
     if types.len() != own.len() {
-        let what = format!("the function has {} arguments, and had {} when `{saved}` was saved", own.len(), types.len());
+        let what =
+            format!("the function has {} arguments, and had {} when `{saved}` was saved", own.len(), types.len());
         return refuse(what);
     }
     if let Some((was, is)) = names.iter().zip(parameters).find(|(was, is)| was != is) {

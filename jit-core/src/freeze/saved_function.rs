@@ -71,7 +71,9 @@ impl Function {
         let SavedRecordings { kind, name, about, entries } = read;
         if kind != FileKind::Frozen {
             let message = format!("it contains {}", kind.name());
-            return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("load it with `load` of that function"));
+            return Err(
+                Error::new(ErrorKind::InvalidArgument, message).with_hint("load it with `load` of that function")
+            );
         }
         let mut reader = Reader::new(&about)?;
         check_types::<F>(&mut reader, &name, self.parameters, 0)?;

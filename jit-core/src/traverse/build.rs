@@ -103,7 +103,8 @@ impl Signature {
         match shared {
             None => Ok(Signature { leaves }),
             Some(path) => {
-                let message = format!("the array at `{path}` is behind a shared reference, so it has no copy in a file");
+                let message =
+                    format!("the array at `{path}` is behind a shared reference, so it has no copy in a file");
                 Err(Error::new(ErrorKind::InvalidArgument, message))
             }
         }
@@ -137,8 +138,7 @@ impl Signature {
     ///
     /// A signature of another type, with the path of the first leaf that differs; arrays of other number or types.
     pub fn build<T: Build>(&self, arrays: Vec<Var>) -> Result<T, Error> {
-        let mut reader =
-            LeafReader { leaves: self.leaves.iter(), arrays: arrays.into_iter(), path: Path::wanted() };
+        let mut reader = LeafReader { leaves: self.leaves.iter(), arrays: arrays.into_iter(), path: Path::wanted() };
         let value = T::build(&mut reader)?;
         if reader.leaves.next().is_some() || reader.arrays.next().is_some() {
             return Err(reader.wrong("more leaves", &format!("the end of a `{}`", type_name::<T>())));

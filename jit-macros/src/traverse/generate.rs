@@ -1,7 +1,7 @@
 //! The implementation.
 
-use super::{bounds, build};
 use super::parse::{Field, Parsed, Variant};
+use super::{bounds, build};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;

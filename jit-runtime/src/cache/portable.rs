@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::entry::{Entry, Origin};
-use super::{CachePolicy, compile, hash};
 #[cfg(loads_code)]
 use super::OPTIMISED;
+use super::entry::{Entry, Origin};
+use super::{CachePolicy, compile, hash};
 #[cfg(loads_code)]
 use crate::backend::{self, CODE_DIGEST, MachineCode, Target};
 use crate::backend::{CodeOptions, Effort, Executable};

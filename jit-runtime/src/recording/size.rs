@@ -42,16 +42,8 @@ pub enum SizeOp {
 
 impl SizeOp {
     /// All operations, in the order of their numbers in files.
-    pub(crate) const ALL: [SizeOp; 8] = [
-        SizeOp::Add,
-        SizeOp::Sub,
-        SizeOp::Mul,
-        SizeOp::Div,
-        SizeOp::DivCeil,
-        SizeOp::Rem,
-        SizeOp::Min,
-        SizeOp::Max,
-    ];
+    pub(crate) const ALL: [SizeOp; 8] =
+        [SizeOp::Add, SizeOp::Sub, SizeOp::Mul, SizeOp::Div, SizeOp::DivCeil, SizeOp::Rem, SizeOp::Min, SizeOp::Max];
 
     /// The result; none if it is not a valid size.
     #[must_use]

@@ -28,11 +28,7 @@ use crate::{Error, ErrorKind};
 /// # Safety
 ///
 /// Machine code in it is run, if it is used.
-pub(super) unsafe fn recording(
-    reader: &mut Reader<'_>,
-    device: Device,
-    uses_code: bool,
-) -> Result<Recording, Error> {
+pub(super) unsafe fn recording(reader: &mut Reader<'_>, device: Device, uses_code: bool) -> Result<Recording, Error> {
     let sizes = read_sizes(reader)?;
     let (inputs, scalars) = (reader.small()?, reader.small()?);
     let mut counts = Counts { sizes: sizes.exprs().len(), slots: 0, scalars };
@@ -186,12 +182,10 @@ impl Context<'_> {
     }
 
     unsafe fn kernel(&self, reader: &mut Reader<'_>) -> Result<KernelStep, Error> {
-        let kernel = encode::from_bytes(reader.blob()?).map_err(|error| {
-            Error::new(ErrorKind::Io, "its contents are not those of a recording").caused_by(error)
-        })?;
+        let kernel = encode::from_bytes(reader.blob()?)
+            .map_err(|error| Error::new(ErrorKind::Io, "its contents are not those of a recording").caused_by(error))?;
         let has_template = reader.flag()?;
-        let (lanes, reduce_block) =
-            (self.counts.size(reader)?, reader.option(|reader| self.counts.size(reader))?);
+        let (lanes, reduce_block) = (self.counts.size(reader)?, reader.option(|reader| self.counts.size(reader))?);
         let arguments: SmallVec<[Bind; 8]> = reader.list(|reader| self.bind(reader))?.into();
         self.check_arguments(reader, &kernel, &arguments)?;
         let (label, site) = (reader.label()?, reader.option(Reader::site)?);

@@ -24,7 +24,7 @@ pub const VERSION: u32 = 1;
 /// The oldest version that is read. It rises only with the first number of the library's version.
 pub const OLDEST: u32 = 1;
 
-const HEADER_BYTES: usize = 56;
+pub(super) const HEADER_BYTES: usize = 56;
 const CHECKSUM_AT: usize = 24;
 
 /// What a file contains.

@@ -182,6 +182,5 @@ impl SavedRecordings {
 #[doc(hidden)]
 #[must_use]
 pub fn sealed_again(bytes: &[u8]) -> Vec<u8> {
-    const HEADER_BYTES: usize = 56;
-    format::seal(FileKind::Executor, bytes.get(HEADER_BYTES..).unwrap_or_default())
+    format::seal(FileKind::Executor, bytes.get(format::HEADER_BYTES..).unwrap_or_default())
 }

@@ -58,6 +58,7 @@ impl Program {
             is_exchanged,
             counts: false,
             is_tentative: false,
+            input_sizes: 0,
             inputs: INPUTS as u32,
             scalars: 0,
             bound: Mutex::default(),

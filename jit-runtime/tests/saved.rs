@@ -15,6 +15,7 @@ fn floats(values: &[f32]) -> Result<Arc<Buffer>, jit_runtime::Error> {
     Buffer::from_bytes(bytemuck::cast_slice(values))
 }
 
+// one device: the file has no machine code
 // rows: N02
 #[test]
 fn a_file_is_replayed_at_other_sizes_without_llvm() -> Result<(), Box<dyn Error>> {

@@ -101,6 +101,7 @@ fn in_a_process_without_a_compiler() -> Result<()> {
 /// The files of earlier versions, and of this one.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/saved");
 
+// rows: N02
 #[test]
 fn files_of_earlier_versions_are_read() {
     on_each_device(|| {
@@ -263,6 +264,7 @@ fn fewer(a: f32, x: &Float) -> Float {
     a * x
 }
 
+// rows: N02
 #[test]
 fn files_of_other_functions_are_refused_by_argument() {
     on_each_device(|| {
@@ -295,6 +297,7 @@ fn counting(counter: &mut Counter, x: &Float) {
     counter.sum += x;
 }
 
+// rows: N02
 #[test]
 fn what_a_file_cannot_have_is_refused_when_it_is_saved() {
     on_each_device(|| {

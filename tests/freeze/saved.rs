@@ -132,6 +132,7 @@ fn counting_steps_and_evaluated_loops_are_replayed() {
 /// The files of earlier versions, and of this one.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/saved");
 
+// rows: N02
 #[test]
 fn files_of_earlier_versions_are_read() {
     on_each_device(|| {
@@ -191,6 +192,7 @@ fn never_called(x: &Float) -> Float {
     x + 1
 }
 
+// rows: N02
 #[test]
 fn what_a_file_cannot_have_is_refused_when_it_is_saved() {
     on_each_device(|| {

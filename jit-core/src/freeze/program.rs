@@ -119,6 +119,10 @@ impl Program {
     /// Writes the recording to a file. `F` is the signature of the function.
     pub(crate) fn save<F>(&self, constexprs: &[(&'static str, String)], path: &Path) -> Result<(), Error> {
         let (name, site, Fixed { plan, entry, .. }) = (self.function.name, self.function.site, &*self.own);
+        if self.own.gradients == Gradients::Flow {
+            let hint = "compile it with examples that carry no gradients: pass them as `x.detach()`";
+            return Err(saved::refuse(name, "it was compiled with arguments that carry gradients", hint, site));
+        }
         let of_entry = saved::write_entry(name, &self.words, (entry, plan), site)?;
         let mut writer = Writer::default();
         write_types::<F>(&mut writer, self.function.parameters, self.lifted);

@@ -379,11 +379,15 @@ pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]
     let bytes = each.fold(0_usize, usize::saturating_add);
     let streaming_stores =
         bytes > cost::streaming_threshold() && width > 1 && stores_by_lane(kernel) && !kernel.has_loop();
-    let effort = match config::get().tier {
+    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments), effort: effort() }
+}
+
+/// The time that code generation may take.
+pub(crate) fn effort() -> Effort {
+    match config::get().tier {
         Tier::Auto => Effort::Quick,
         Tier::Always(effort) => effort,
-    };
-    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments), effort }
+    }
 }
 
 /// All options that [`code_options`] may choose for a kernel, with the most effort: the first one is always right, apart

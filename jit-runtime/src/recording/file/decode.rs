@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::bytes::{Read, Reader};
 use super::parts::{Counts, read_call, read_checks, read_code, read_scalar};
+use crate::backend::CodeOptions;
 use crate::cache::{self, PortableCode};
 use crate::config::Device;
 use crate::ir::{Access, Kernel, Param, Type, encode};
@@ -191,7 +192,7 @@ impl Context<'_> {
         let (label, site) = (reader.label()?, reader.option(Reader::site)?);
         let checks = reader.option(read_checks)?;
         let codes: Vec<PortableCode> = reader.list(read_code)?;
-        let shipped = match self.uses_code {
+        let mut shipped = match self.uses_code {
             // SAFETY: the caller's promise.
             true => unsafe { cache::entries_of(self.device, &kernel, &codes, (label, site)) }?,
             false => Vec::new(),
@@ -199,12 +200,16 @@ impl Context<'_> {
         let entry = match shipped.first() {
             Some(entry) => Arc::clone(entry),
             None => {
-                let options = launch::code_options(&kernel, 0, &[]);
+                let options = CodeOptions { effort: launch::effort(), ..CodeOptions::default() };
                 cache::entry_as_is(self.device, kernel.clone(), options, (label, site))?
             }
         };
         // Code that is compiled here is specialised to sizes, as it was when the function was recorded.
-        let template = (has_template && shipped.is_empty()).then(|| Arc::new(kernel.clone()));
+        let is_specialised = has_template && shipped.is_empty() && self.device != Device::Interpreter;
+        let template = is_specialised.then(|| Arc::new(kernel.clone()));
+        if !is_specialised && shipped.is_empty() {
+            shipped.push(Arc::clone(&entry));
+        }
         let copy = copied(&kernel, &arguments);
         Ok(KernelStep { entry, template, lanes, reduce_block, arguments, label, site, copy, checks, shipped })
     }

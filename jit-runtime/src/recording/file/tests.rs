@@ -127,6 +127,8 @@ fn read_and_replay(bytes: &[u8]) -> bool {
     true
 }
 
+// one device: files are read, whatever runs them
+// rows: N02
 #[test]
 fn tampered_bytes_with_a_right_checksum_are_an_error_or_another_recording() {
     let bytes = saved(&recording());

@@ -360,7 +360,8 @@ fn tag(tag: Tag) -> u64 {
 
 /// Returns the settings that affect a recording besides the arguments.
 fn ambient() -> u64 {
-    device() << 2 | u64::from(gradients::is_suspended()) << 1 | u64::from(fast::is_on())
+    let device = device();
+    device << 2 | u64::from(gradients::is_suspended()) << 1 | u64::from(fast::is_on())
 }
 
 /// Replaces the device in settings by the current one.

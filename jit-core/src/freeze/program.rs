@@ -25,7 +25,8 @@ use super::call::{Call, Scratch, Templates, with_scratch};
 use super::function::{CallPlan, Entry, Function, Options, Plan};
 use super::layout::{self, Gradients, Layout, Widths};
 use super::mismatch::{Summary, cannot_be_compiled, describe, refuse_inside};
-use super::saved::{self, LoadedEntry, LoadedTemplates, check_types, write_types};
+use super::saved::{self, LoadedEntry, LoadedTemplates};
+use super::saved_types::{check_types, write_types};
 use super::{host, shared};
 use crate::capture::launches::Purpose;
 use crate::trace::fast::{self, FastMath};
@@ -42,6 +43,9 @@ pub struct Compiled {
     /// How many of the last arguments are numbers that are passed to each call.
     pub lifted: usize,
 }
+
+/// The names and values of `#[constexpr]` parameters.
+pub(crate) type Constexprs = Vec<(&'static str, String)>;
 
 /// A function that is compiled for all calls.
 pub(crate) struct Program {
@@ -143,7 +147,7 @@ impl Program {
         constexprs: &[&'static str],
         path: &Path,
         site: Site,
-    ) -> Result<(Program, Vec<(&'static str, String)>), Error> {
+    ) -> Result<(Program, Constexprs), Error> {
         let Compiled { name, parameters, lifted } = what;
         refuse_inside(name, "loaded", site)?;
         let function = Function::at(site, name, parameters, Options::DEFAULT);
@@ -160,7 +164,7 @@ impl Program {
         constexprs: &[&'static str],
         saved: SavedRecordings,
         site: Site,
-    ) -> Result<(Program, Vec<(&'static str, String)>), Error> {
+    ) -> Result<(Program, Constexprs), Error> {
         let SavedRecordings { kind, name, about, mut entries } = saved;
         let (Some(entry), true, true) = (entries.pop(), entries.is_empty(), kind == FileKind::Executor) else {
             let message = format!("it contains {}", kind.name());

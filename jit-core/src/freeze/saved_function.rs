@@ -13,7 +13,8 @@ use jit_runtime::{Error, ErrorKind, Site};
 use super::argument::Recordable;
 use super::function::{CallPlan, Function};
 use super::layout;
-use super::saved::{self, LoadedEntry, LoadedTemplates, check_types, write_types};
+use super::saved::{self, LoadedEntry, LoadedTemplates};
+use super::saved_types::{check_types, write_types};
 use crate::traverse::Build;
 
 impl Function {

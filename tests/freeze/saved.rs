@@ -87,6 +87,9 @@ fn all_recordings_are_there_after_a_restart() {
         step::save(&file)?;
         step::clear();
         step::load(&file)?;
+        step::save(&file)?;
+        step::clear();
+        step::load(&file)?;
         run(3, 12)?;
         assert_eq!((step::stats().recordings, step::stats().replays), (0, 1), "a file of loaded and new recordings");
         step::clear();

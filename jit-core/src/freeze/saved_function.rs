@@ -27,9 +27,10 @@ impl Function {
     #[doc(hidden)]
     #[track_caller]
     pub fn save<F>(&self, path: &Path) -> Result<(), Error> {
-        let all = self.recordings();
+        let (unused, all) = (self.loaded.lock(), self.recordings());
+        let used = all.iter().map(|(words, entry)| (words, &**entry));
         let mut entries: Vec<(Vec<u8>, &Recording)> = Vec::new();
-        for (words, entry) in &all {
+        for (words, entry) in unused.iter().map(|(words, entry)| (words, entry)).chain(used) {
             match &entry.call_plan {
                 CallPlan::Replay(plan) => {
                     let about = saved::write_entry(self.name, words, (entry, plan), self.site)?;

@@ -136,9 +136,21 @@ fn files_of_earlier_versions_are_read() {
             let loaded = newton::load(format!("{KEPT}/newton-{version}.jit"))?;
             let (x, table) = (Float::from([1.0, 4.0, 9.0, 100.0]), Float::from([5.0, 6.0, 7.0]));
             assert_eq!(loaded.call(&x, &table)?.1.to_vec()?, [5.0, 11.0, 18.0, 25.0]);
+            frozen::load(format!("{KEPT}/frozen-{version}.jit"))?;
+            let mut sum = Float::from([1.0, 2.0]);
+            let found = frozen(&mut sum, &Float::from([3.0, 0.0]));
+            assert_eq!((sum.to_vec()?, found.to_vec()?), (vec![4.0, 2.0], vec![0]));
+            assert_eq!(frozen::stats().recordings, 0);
+            frozen::clear();
         }
         Ok(())
     });
+}
+
+#[freeze]
+fn frozen(sum: &mut Float, x: &Float) -> UInt {
+    *sum += x;
+    x.gt(1.0).compress()
 }
 
 /// Writes the files of this version. Those in the repository stay: programs have such files.
@@ -151,7 +163,9 @@ fn write_the_files_of_this_version() -> Result<()> {
         saxpy::compile(2.0, &Float::placeholder(100), Float::placeholder(100))?.save(name("saxpy"))?;
         let list = vec![UInt::placeholder(4), UInt::placeholder(5)];
         structured::compile(&Float::placeholder(10), list)?.save(name("structured"))?;
-        newton::compile(&Float::placeholder(10), &Float::placeholder(7))?.save(name("newton"))
+        newton::compile(&Float::placeholder(10), &Float::placeholder(7))?.save(name("newton"))?;
+        frozen(&mut Float::from([1.0, 2.0, 3.0]), &Float::from([3.0, 0.0, 5.0]));
+        frozen::save(name("frozen"))
     })
 }
 

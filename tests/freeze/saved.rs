@@ -132,43 +132,6 @@ fn counting_steps_and_evaluated_loops_are_replayed() {
     });
 }
 
-/// The files of earlier versions, and of this one.
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/saved");
-
-// rows: N02
-#[test]
-fn files_of_earlier_versions_are_read() {
-    on_each_device(|| {
-        for version in 1..=jit_runtime::recording::file::VERSION {
-            kept::load(format!("{KEPT}/kept-{version}.jit"))?;
-            let mut sum = Float::from([1.0, 2.0]);
-            let found = kept(&mut sum, &Float::from([3.0, 0.0]));
-            assert_eq!((sum.to_vec()?, found.to_vec()?), (vec![4.0, 2.0], vec![0]));
-            assert_eq!((kept::stats().recordings, kept::stats().replays), (0, 1));
-            kept::clear();
-        }
-        Ok(())
-    });
-}
-
-#[freeze]
-fn kept(sum: &mut Float, x: &Float) -> UInt {
-    *sum += x;
-    x.gt(1.0).compress()
-}
-
-/// Writes the file of this version. Those in the repository stay: programs have such files.
-#[test]
-#[ignore = "run by hand when the form of files changes"]
-fn write_the_file_of_this_version() -> Result<()> {
-    // Machine code is for this build alone.
-    jit::with_device(Device::Interpreter, || {
-        kept::clear();
-        kept(&mut Float::from([1.0, 2.0, 3.0]), &Float::from([3.0, 0.0, 5.0]));
-        kept::save(format!("{KEPT}/kept-{}.jit", jit_runtime::recording::file::VERSION))
-    })
-}
-
 const HOST_LINE: u32 = line!() + 5;
 
 #[freeze]

@@ -53,7 +53,7 @@ pub(crate) fn saved_recordings(data: &[u8]) {
         [include_bytes!("../tests/saved/saxpy-1.jit"), include_bytes!("../tests/saved/newton-1.jit")];
     let (mut rest, mut bytes) = (data, data.to_vec());
     // Most inputs are a file of this version with a few changes.
-    if number(&mut rest, 1) % 4 != 0 {
+    if !number(&mut rest, 1).is_multiple_of(4) {
         bytes = KEPT[number(&mut rest, 1) as usize % KEPT.len()].to_vec();
         while let [low, high, value, after @ ..] = rest {
             let at = usize::from(u16::from_le_bytes([*low, *high])) % bytes.len();

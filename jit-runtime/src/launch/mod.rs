@@ -390,8 +390,7 @@ pub(crate) fn effort() -> Effort {
     }
 }
 
-/// All options that [`code_options`] may choose for a kernel, with the most effort: the first one is always right, apart
-/// from scatters.
+/// All options that [`code_options`] may choose for a kernel, with the most effort.
 pub(crate) fn all_code_options(kernel: &Kernel) -> Vec<CodeOptions> {
     let plain = CodeOptions { effort: Effort::Thorough, ..CodeOptions::default() };
     let mut all = vec![plain];

@@ -235,7 +235,7 @@ fn what_cannot_be_built_says_where() -> Result<()> {
 #[jit]
 fn accumulate(total: &mut Float, counts: &mut [UInt], index: &UInt, #[constexpr] scale: u32) {
     *total += scale as f32;
-    counts[0].scatter_add(&UInt::from(1), index);
+    counts[0].scatter_add(UInt::from(1), index);
     counts[1] = counts[1].prefix_sum();
 }
 

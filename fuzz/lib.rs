@@ -20,4 +20,4 @@ macro_rules! public {
     };
 }
 
-public! { ir_parser ir_decoder kernels recordings environment }
+public! { ir_parser ir_decoder kernels recordings environment saved_recordings }

@@ -4,8 +4,12 @@
 //! every `cargo test`, and on many in `.ci/nightly`. Inputs that found errors are in `corpus/`, one folder for each
 //! target.
 
+use jit_runtime::device::Device;
 use jit_runtime::ir::random::{Case, Options};
 use jit_runtime::ir::{Kernel, encode, parse, passes, verify};
+use jit_runtime::memory::Buffer;
+use jit_runtime::recording::ReplayInputs;
+use jit_runtime::recording::file::{SavedRecordings, sealed_again};
 
 /// A function that accepts any bytes.
 pub(crate) type Target = fn(&[u8]);
@@ -17,6 +21,7 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("kernels", kernels),
     ("recordings", recordings),
     ("environment", environment),
+    ("saved_recordings", saved_recordings),
 ];
 
 /// Text parses to a kernel or an error. The printed text of a valid kernel parses to the same kernel.
@@ -39,6 +44,41 @@ pub(crate) fn ir_decoder(data: &[u8]) {
     if let Ok(kernel) = encode::from_bytes(data) {
         assert_eq!(encode::to_bytes(&kernel), data, "{kernel}");
         optimised(kernel);
+    }
+}
+
+/// Bytes are an error, or a file of recordings that can be replayed: with their checksum, and with a right one.
+pub(crate) fn saved_recordings(data: &[u8]) {
+    const KEPT: [&[u8]; 2] =
+        [include_bytes!("../tests/saved/saxpy-1.jit"), include_bytes!("../tests/saved/newton-1.jit")];
+    let (mut rest, mut bytes) = (data, data.to_vec());
+    // Most inputs are a file of this version with a few changes.
+    if !number(&mut rest, 1).is_multiple_of(4) {
+        bytes = KEPT[number(&mut rest, 1) as usize % KEPT.len()].to_vec();
+        while let [low, high, value, after @ ..] = rest {
+            let at = usize::from(u16::from_le_bytes([*low, *high])) % bytes.len();
+            bytes[at] ^= *value;
+            rest = after;
+        }
+    }
+    saved_recording(&bytes);
+    saved_recording(&sealed_again(&bytes));
+}
+
+fn saved_recording(bytes: &[u8]) {
+    let Ok(saved) = SavedRecordings::from_untrusted_bytes(bytes, Device::Interpreter) else { return };
+    for recording in saved.entries.iter().map(|entry| &entry.recording) {
+        let (inputs, scalars) = (recording.inputs() as usize, recording.scalars() as usize);
+        if inputs > 8 || scalars > 8 {
+            continue;
+        }
+        let buffer = || Buffer::from_bytes(&[1; 64]).expect("there is memory");
+        let buffers: Vec<_> = (0..inputs).map(|_| buffer()).collect();
+        let (scalars, donated) = (vec![1; scalars], vec![false; inputs]);
+        let given = ReplayInputs { buffers: &buffers, scalars: &scalars, sizes: &[4; 8], donated: &donated };
+        // A loop of a file may have no end.
+        let replay = || recording.replay(given, &mut Default::default(), &mut Vec::new());
+        let _ = jit_runtime::cancel::with_timeout(std::time::Duration::from_secs(1), replay);
     }
 }
 

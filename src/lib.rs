@@ -93,8 +93,8 @@
 //!
 //! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on
 //! [evaluation](guide::evaluation), [caching](guide::caching), [freezing](guide::freezing),
-//! [executors](guide::executors), [differentiation](guide::autodiff), [modules](guide::modules),
-//! [debugging](guide::debugging), [speed](guide::speed), [accuracy](guide::accuracy) and
+//! [executors](guide::executors), [shipping](guide::shipping), [differentiation](guide::autodiff),
+//! [modules](guide::modules), [debugging](guide::debugging), [speed](guide::speed), [accuracy](guide::accuracy) and
 //! [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`], [`tensor`], [`random`],
 //! [`texture`] and [`nn`] build on it.
 
@@ -105,11 +105,11 @@ pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
 pub use jit_core::{
-    Array, BFloat, Choice, Comparand, Element, Executor, Float, Float64, FloatElement, Half, HostValue, Int, Int8,
-    Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Profile,
-    Promote, PromotesTo, Scan, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64,
-    Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule,
-    select, sync, trees, whos,
+    Array, BFloat, Build, Choice, Comparand, Element, Executor, Float, Float64, FloatElement, Half, HostValue, Int,
+    Int8, Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, LeafReader, Local, LocalEntry, Logic, Mask, Number,
+    Operand, Profile, Promote, PromotesTo, Scan, Signature, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt,
+    UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid,
+    meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
 };
 #[doc(inline)]
 pub use jit_core::{ad, executor, freeze, profile};
@@ -160,6 +160,6 @@ pub mod __private {
     pub use jit_core::calls::dispatch;
     pub use jit_core::control::*;
     pub use jit_core::enums::VariantField;
-    pub use jit_core::traverse::Constant;
+    pub use jit_core::traverse::{BuildConstant, Constant};
     pub use jit_core::{executor, freeze};
 }

@@ -45,7 +45,7 @@ pub use executor::Executor;
 pub use profile::{Profile, profile};
 pub use size::Size;
 pub use trace::fast_math;
-pub use traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+pub use traverse::{Build, HostValue, Leaf, LeafReader, Signature, Traverse, Visitor, VisitorMut};
 
 #[doc(hidden)]
 pub use calls::{switch, switch_sorted};

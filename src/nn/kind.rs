@@ -8,7 +8,7 @@ use jit_core::graph::Var;
 use jit_core::traverse::HostValue;
 use smallvec::SmallVec;
 
-use crate::{Leaf, Size, Traverse, Visitor};
+use crate::{Leaf, LeafReader, Size, Traverse, Visitor};
 
 /// What an array in a module is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,12 @@ impl Kind {
         if let Some((_, name)) = Kind::MARKS.iter().find(|(kind, _)| *kind == self) {
             visitor.host(HostValue::Variant(name));
         }
+    }
+
+    /// Reads the mark of the next array.
+    pub(super) fn read(leaves: &mut LeafReader<'_>) -> crate::Result<Kind> {
+        let mark = leaves.variant()?;
+        Kind::of_mark(mark).ok_or_else(|| leaves.wrong(mark, "a parameter or buffer"))
     }
 
     fn of_mark(mark: &str) -> Option<Kind> {

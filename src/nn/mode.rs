@@ -2,7 +2,7 @@
 
 use jit_core::traverse::HostValue;
 
-use crate::{Traverse, Visitor, VisitorMut};
+use crate::{Build, LeafReader, Traverse, Visitor, VisitorMut};
 
 /// Whether a layer trains or is evaluated: a field of layers that differ in it, as [`Dropout`](super::Dropout).
 ///
@@ -38,6 +38,16 @@ impl Mode {
     #[must_use]
     pub fn is_train(self) -> bool {
         self == Mode::Train
+    }
+}
+
+impl Build for Mode {
+    fn build(leaves: &mut LeafReader<'_>) -> crate::Result<Self> {
+        match leaves.variant()? {
+            "Train" => Ok(Mode::Train),
+            "Eval" => Ok(Mode::Eval),
+            other => Err(leaves.wrong(&format!("the variant `{other}`"), "a mode")),
+        }
     }
 }
 

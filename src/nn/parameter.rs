@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::kind::Kind;
 use crate::tensor::Tensor;
-use crate::{Element, FloatElement, Traverse, Visitor, VisitorMut};
+use crate::{Build, Element, FloatElement, LeafReader, Traverse, Visitor, VisitorMut};
 
 /// Whether a parameter is trained. A setting: [`Model::freeze`](super::Model::freeze) changes it in whole modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,13 @@ impl<T: FloatElement> fmt::Debug for Parameter<T> {
     }
 }
 
+impl<T: FloatElement> Build for Parameter<T> {
+    fn build(leaves: &mut LeafReader<'_>) -> crate::Result<Self> {
+        let is_trained = IsTrained(Kind::read(leaves)? != Kind::FrozenParameter);
+        Ok(Parameter { tensor: Tensor::build(leaves)?, is_trained })
+    }
+}
+
 impl<T: FloatElement> Traverse for Parameter<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         let kind = if self.is_trained() { Kind::Parameter } else { Kind::FrozenParameter };
@@ -128,6 +135,13 @@ impl<T: Element> DerefMut for Buffer<T> {
 impl<T: Element> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer<{}>{:?}", T::TYPE, self.tensor.sizes())
+    }
+}
+
+impl<T: Element> Build for Buffer<T> {
+    fn build(leaves: &mut LeafReader<'_>) -> crate::Result<Self> {
+        Kind::read(leaves)?;
+        Ok(Buffer { tensor: Tensor::build(leaves)? })
     }
 }
 

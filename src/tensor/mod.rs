@@ -35,7 +35,7 @@ use jit_core::traverse::HostValue;
 use smallvec::SmallVec;
 
 use crate::Site;
-use crate::{Array, Element, Size, Traverse, Visitor, VisitorMut};
+use crate::{Array, Build, Element, Error, LeafReader, Size, Traverse, Visitor, VisitorMut};
 use lengths::{Lengths, Sizes, product};
 
 mod broadcast;
@@ -282,6 +282,16 @@ fn filled<U: Element>(array: Array<U>, count: Size) -> Array<U> {
         .value("its result", array.var())
         .hint("`map` and `zip_with` are for functions that work element by element")
         .panic()
+}
+
+impl<T: Element> Build for Tensor<T> {
+    fn build(leaves: &mut LeafReader<'_>) -> Result<Self, Error> {
+        let shape = match leaves.host("a shape")? {
+            HostValue::Lengths(lengths) => Lengths::new(&lengths),
+            _ => return Err(leaves.wrong("something else", "a shape")),
+        };
+        Ok(Tensor { shape, array: Array::build(leaves)? })
+    }
 }
 
 impl<T: Element> Traverse for Tensor<T> {

@@ -7,6 +7,7 @@ mod basics;
 mod constexpr;
 mod places;
 mod reports;
+mod saved;
 #[path = "../shared/zero_hashes.rs"]
 mod zero_hashes;
 

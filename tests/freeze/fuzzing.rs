@@ -49,7 +49,14 @@ fn changed(dice: &mut Dice, corpus: &[Vec<u8>]) -> Vec<u8> {
 
 /// Runs all targets on their corpus, and on a multiple of the number of inputs that each runs in a short time.
 fn run(times: usize, seed: u64) {
-    let counts = [("ir_parser", 400), ("ir_decoder", 400), ("kernels", 6), ("recordings", 6), ("environment", 400)];
+    let counts = [
+        ("ir_parser", 400),
+        ("ir_decoder", 400),
+        ("kernels", 6),
+        ("recordings", 6),
+        ("environment", 400),
+        ("saved_recordings", 200),
+    ];
     for (name, target) in TARGETS {
         let corpus = corpus(name);
         assert!(!corpus.is_empty(), "fuzz/corpus/{name} has an initial input");

@@ -31,6 +31,7 @@ mod random;
 mod reductions;
 mod reports;
 mod results;
+mod saved;
 mod short_kernels;
 mod size_results;
 mod sizes;

@@ -1,7 +1,8 @@
 //! [`Traverse`] for arrays, and for numbers of their element types.
 
 use super::{Array, Element};
-use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
+use crate::traverse::{Build, HostValue, LeafReader, Traverse, Visitor, VisitorMut};
+use jit_runtime::Error;
 
 impl<T: Element> Traverse for Array<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
@@ -13,6 +14,12 @@ impl<T: Element> Traverse for Array<T> {
     }
 }
 
+impl<T: Element> Build for Array<T> {
+    fn build(leaves: &mut LeafReader<'_>) -> Result<Self, Error> {
+        leaves.array(T::TYPE).map(Array::from_var)
+    }
+}
+
 macro_rules! numbers {
     ($($ty:ty),*) => {$(
         impl Traverse for $ty {
@@ -21,6 +28,12 @@ macro_rules! numbers {
             }
 
             fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
+        }
+
+        impl Build for $ty {
+            fn build(leaves: &mut LeafReader<'_>) -> Result<Self, Error> {
+                leaves.number(<$ty as Element>::TYPE).map(Element::from_bits)
+            }
         }
     )*};
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 
 use jit_runtime::cache::CachePolicy;
@@ -11,6 +12,7 @@ use super::Executor;
 use crate::freeze::{Arguments, Closure, Compiled, Program, Recordable};
 use crate::misuse;
 use crate::thread_state::thread_state;
+use crate::traverse::Build;
 
 thread_state! {
     /// The executor that is about to be called, with the line of the call.
@@ -33,6 +35,19 @@ pub fn compile<A: Arguments, R: Recordable, C, F>(
 ) -> Result<Executor<F>, Error> {
     let body = (|proxies: &mut A::Proxies| body(proxies, kept), again);
     let program = Program::compile(what, &arguments, body, policy, Site::here())?;
+    Ok(Executor::new(Arc::new(program), constexprs.into(), invoke))
+}
+
+/// Reads a function from a file that [`Executor::save`] has written.
+#[doc(hidden)]
+#[track_caller]
+pub fn load<R: Recordable + Build, F>(
+    what: Compiled,
+    constexprs: &[&'static str],
+    path: &Path,
+    invoke: F,
+) -> Result<Executor<F>, Error> {
+    let (program, constexprs) = Program::load::<F, R>(what, constexprs, path, Site::here())?;
     Ok(Executor::new(Arc::new(program), constexprs.into(), invoke))
 }
 

@@ -1,12 +1,13 @@
 //! The handle that programs hold and call.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
-use jit_runtime::Site;
 use jit_runtime::device::Device;
 use jit_runtime::dump::Form;
 use jit_runtime::recording::{RecordedKernel, Recording};
+use jit_runtime::{Error, Site};
 
 use crate::freeze::Program;
 
@@ -131,6 +132,22 @@ impl<F> Executor<F> {
     fn text(&self, form: Form) -> Option<String> {
         let texts: Option<Vec<String>> = self.recording().kernels().map(|kernel| kernel.text(form)).collect();
         texts.map(|texts| texts.join("\n"))
+    }
+}
+
+impl<F> Executor<F> {
+    /// Writes the executor to a file, from which `f::load(path)` reads it, in programs without a compiler, too.
+    ///
+    /// The file has machine code for several levels of the instruction set, and kernels as IR for other processors and
+    /// later versions of the library. The file then has all of this or, after an error, its old contents.
+    ///
+    /// # Errors
+    ///
+    /// A function that calls the host ([`freeze::host`](crate::freeze::host())), with the line; one that changes
+    /// lengths, variants or numbers in its arguments; one that was compiled with arguments that carry gradients; a
+    /// failure of the file system.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.program.save::<F>(&self.constexprs, path.as_ref())
     }
 }
 

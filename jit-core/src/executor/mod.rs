@@ -19,7 +19,7 @@ pub use about::FnStats;
 #[doc(hidden)]
 pub use about::{clear, explain, stats};
 #[doc(hidden)]
-pub use call::{Debugged, Named, Unnamed, compile, run};
+pub use call::{Debugged, Named, Unnamed, compile, load, run};
 pub use handle::{Executor, KernelInfo};
 #[doc(hidden)]
 pub use kept::{Behind, CanCopy, CannotCopy, Kept, Once, Used, Values, body};

@@ -18,6 +18,7 @@ use super::derivative::Derivative;
 use super::flows::Flows;
 use super::function::{CallPlan, Entry, Function, Plan, Value};
 use super::layout::{Form, Layout};
+use super::saved::LoadedTemplates;
 use super::{host, shared, verify};
 use crate::capture::{self, host_call, launches};
 use crate::graph::node::Var;
@@ -185,6 +186,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<Option<R>, Error> {
         let _operation = cancel::begin();
         let mut body = Some(body);
+        self.function.adopt_loaded::<R>(self.of);
         scratch.layout.fill(&arguments, self.function.parameters);
         if scratch.layout.carries() && (self.again.is_none() || scratch.layout.carries_to_shared()) {
             return Ok(None);
@@ -261,6 +263,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             if !plan.shared.is_empty() && !shared::are_in(&arguments, self.function.parameters, &plan.shared) {
                 continue;
             }
+            plan.check_loaded(layout.inputs.len(), layout.literals.len(), &entry.lifted)?;
             plan.give(layout, &entry.lifted);
             if is_verified {
                 layout.donated.fill(false);
@@ -291,11 +294,11 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         body: Option<impl FnOnce(&mut A::Proxies) -> R>,
     ) -> Result<R, Error> {
         let expected = body.map(|body| verify::run(&arguments, body));
-        let templates = entry.templates.downcast_ref::<Templates<A::Proxies, R>>();
-        let templates = templates.expect("recordings are found by the types of arguments and result");
+        let (copies, given_back) = templates_of::<A, R>(entry, plan, &arguments)?;
         let Scratch { layout, outputs, .. } = scratch;
         let Layout { values, inputs, replayed_sizes: sizes, scalars, .. } = layout;
         values.clear();
+        plan.check_outputs(outputs, sizes)?;
         let mut made: SmallVec<[Option<Var>; 8]> = SmallVec::from_elem(None, outputs.len());
         values.extend(plan.values.iter().map(|value| match *value {
             Value::Input(number) => inputs[number as usize].var.clone(),
@@ -319,13 +322,11 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         // From here on only the arguments own their arrays.
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
-        let given_back = templates.result.clone();
-        let result =
-            put(&mut arguments, templates, plan.is_unchanged, values, given_back, self.site, &mut |size, _| {
-                if let Some(value) = written.next() {
-                    *size = Size::from(value);
-                }
-            });
+        let result = put(&mut arguments, copies, plan.is_unchanged, values, given_back, self.site, &mut |size, _| {
+            if let Some(value) = written.next() {
+                *size = Size::from(value);
+            }
+        });
         if let Some(expected) = expected {
             verify::compare(self.function, self.site, (&arguments, &result), &expected)?;
         }
@@ -368,6 +369,20 @@ impl Plan {
     }
 }
 
+/// Returns the copies of the arguments of a recording, and a copy of its result.
+fn templates_of<'e, A: Arguments, R: Recordable>(
+    entry: &'e Entry,
+    plan: &Plan,
+    arguments: &A,
+) -> Result<(&'e A::Proxies, R), Error> {
+    if let Some(Templates { proxies, result }) = entry.templates.downcast_ref::<Templates<A::Proxies, R>>() {
+        return Ok((proxies, result.clone()));
+    }
+    let loaded = entry.templates.downcast_ref::<LoadedTemplates<R>>();
+    let loaded = loaded.expect("recordings are found by the types of arguments and result");
+    Ok((loaded.copies(arguments, plan.values.len())?, loaded.result.clone()))
+}
+
 /// Creates a value that the host knows when a replay is done.
 fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &[usize], scalars: &[u64]) -> Var {
     let bits = match known {
@@ -381,7 +396,7 @@ fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &
 /// Puts arrays and sizes into the arguments that the body may change, and into the result.
 pub(super) fn put<A: Arguments, R: Recordable>(
     arguments: &mut A,
-    templates: &Templates<A::Proxies, R>,
+    copies: &A::Proxies,
     is_unchanged: bool,
     values: &mut Vec<Var>,
     mut result: R,
@@ -397,7 +412,7 @@ pub(super) fn put<A: Arguments, R: Recordable>(
         }
     };
     let mut visitor = VisitorMut::with_sizes(&mut next, size);
-    arguments.put(&templates.proxies, is_unchanged, &mut visitor);
+    arguments.put(copies, is_unchanged, &mut visitor);
     result.traverse_mut(&mut visitor);
     check_number(type_name::<(A, R)>(), made, lent, site);
     result

@@ -1,6 +1,6 @@
 //! A frozen function: its recordings, their keys, and its counters.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use super::derivative::Derivatives;
 use super::flows::Flows;
 use super::layout::{ArgumentSummary, Form, Layout};
+use super::saved::ErasedTemplates;
 use super::shared::SharedLeaf;
 use super::{Cause, Explanation, Retrace, Stats, explain};
 use crate::fork;
@@ -61,7 +62,10 @@ pub struct Function {
     pub(super) recording: Mutex<()>,
     replays: AtomicU64,
     direct: AtomicU64,
-    clock: AtomicU64,
+    pub(super) clock: AtomicU64,
+    /// Recordings from files that no call has looked for yet, and whether there are any.
+    pub(super) loaded: Mutex<Vec<(Box<[u64]>, Entry)>>,
+    pub(super) has_loaded: AtomicBool,
     derivatives: OnceLock<Arc<Derivatives>>,
 }
 
@@ -113,7 +117,7 @@ pub(super) struct Group {
 /// A recording, and how results are made from its outputs.
 pub(super) struct Entry {
     /// The values of the constants that are part of the recording.
-    literals: Vec<u64>,
+    pub(super) literals: Vec<u64>,
     /// The plain numbers that decisions depended on.
     pub(super) numbers: Vec<Option<u64>>,
     pub(super) lifted: Vec<bool>,
@@ -121,8 +125,8 @@ pub(super) struct Entry {
     pub(super) widths: Vec<u32>,
     pub(super) call_plan: CallPlan,
     /// Templates of the arguments and the result.
-    pub(super) templates: Box<dyn Any + Send + Sync>,
-    used: AtomicU64,
+    pub(super) templates: ErasedTemplates,
+    pub(super) used: AtomicU64,
 }
 
 /// What calls do that match a recording.
@@ -131,7 +135,7 @@ pub(super) enum CallPlan {
     /// The plan belongs to an executor, which holds it itself.
     Elsewhere,
     /// Run the body, because it cannot be replayed, for this reason.
-    Run(#[expect(dead_code, reason = "used by `Debug` only")] String),
+    Run(String),
 }
 
 /// A plan for replays.
@@ -152,6 +156,8 @@ pub(super) struct Plan {
     pub(super) kept: Vec<Var>,
     /// How gradients flow through calls, if they do.
     pub(super) flows: Option<Arc<Flows>>,
+    /// Whether it came from a file, so that its parts need not belong together.
+    pub(super) is_loaded: bool,
 }
 
 /// An array that a replay returns.
@@ -214,6 +220,8 @@ impl Function {
             replays: AtomicU64::new(0),
             direct: AtomicU64::new(0),
             clock: AtomicU64::new(0),
+            loaded: Mutex::new(Vec::new()),
+            has_loaded: AtomicBool::new(false),
             derivatives: OnceLock::new(),
         }
     }
@@ -296,7 +304,7 @@ impl Function {
 
     /// Discards all recordings and counters.
     pub fn clear(&self) {
-        let dropped = std::mem::take(&mut *self.table.lock());
+        let dropped = (std::mem::take(&mut *self.table.lock()), std::mem::take(&mut *self.loaded.lock()));
         drop(dropped);
         self.replays.store(0, Ordering::Relaxed);
         self.direct.store(0, Ordering::Relaxed);
@@ -373,6 +381,42 @@ impl Function {
         (group.lifted.clone(), has_grown)
     }
 
+    /// Adds recordings from files to those of an instantiation, if `is_of` says that they are of it.
+    #[cold]
+    pub(super) fn adopt(&self, of: TypeId, is_of: impl Fn(&Entry) -> bool) {
+        let (own, others): (Vec<_>, Vec<_>) = self.loaded.lock().drain(..).partition(|(_, entry)| is_of(entry));
+        self.has_loaded.store(!others.is_empty(), Ordering::Relaxed);
+        self.loaded.lock().extend(others);
+        let mut table = self.table.lock();
+        for (words, entry) in own {
+            let evicted = table.make_room(self.options.limit);
+            let (lifted, last) = (entry.lifted.clone(), entry.literals.clone());
+            let known = table.groups.iter().position(|group| group.of == of && group.words == words);
+            let position = known.unwrap_or_else(|| {
+                let position = table.groups.len();
+                table.by_hash.entry(hash(of, &words)).or_default().push(position as u32);
+                table.groups.push(Group { of, words, lifted, last: Vec::new(), entries: Vec::new() });
+                position
+            });
+            let entry = Entry { used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed) + 1), ..entry };
+            table.groups[position].last = last;
+            table.groups[position].entries.push(Arc::new(entry));
+            drop(evicted);
+        }
+    }
+
+    /// Returns all recordings with their keys, the least recently used one first.
+    pub(super) fn recordings(&self) -> Vec<(Box<[u64]>, Arc<Entry>)> {
+        let table = self.table.lock();
+        let of_group = |group: &Group| {
+            let each = group.entries.iter().map(|entry| (group.words.clone(), Arc::clone(entry)));
+            each.collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = table.groups.iter().flat_map(of_group).collect();
+        all.sort_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
+        all
+    }
+
     /// Counts a recording that begins, and remembers its cause.
     pub(super) fn begin_recording(&self, summary: Vec<ArgumentSummary>, why: Retrace) -> Result<(), String> {
         let mut table = self.table.lock();
@@ -402,7 +446,7 @@ impl Function {
         (lifted, widths): (Vec<bool>, Vec<u32>),
         decided: &[bool],
         call_plan: CallPlan,
-        templates: Box<dyn Any + Send + Sync>,
+        templates: ErasedTemplates,
     ) -> Arc<Entry> {
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed) + 1);
         let recorded = Entry::new(layout, (lifted.clone(), widths), decided, call_plan, templates);
@@ -523,11 +567,22 @@ impl Entry {
         (lifted, widths): (Vec<bool>, Vec<u32>),
         decided: &[bool],
         call_plan: CallPlan,
-        templates: Box<dyn Any + Send + Sync>,
+        templates: ErasedTemplates,
     ) -> Entry {
         let number = |(at, bits): (usize, &u64)| decided.get(at).filter(|is_decided| **is_decided).map(|_| *bits);
         let numbers = layout.numbers.iter().enumerate().map(number).collect();
         let (literals, used) = (layout.literals.clone(), AtomicU64::new(0));
+        Entry { literals, numbers, lifted, widths, call_plan, templates, used }
+    }
+
+    /// Creates a recording that came from a file.
+    pub(super) fn loaded(
+        literals: Vec<u64>,
+        numbers: Vec<Option<u64>>,
+        (lifted, widths): (Vec<bool>, Vec<u32>),
+        templates: ErasedTemplates,
+    ) -> Entry {
+        let (call_plan, used) = (CallPlan::Elsewhere, AtomicU64::new(0));
         Entry { literals, numbers, lifted, widths, call_plan, templates, used }
     }
 

@@ -58,6 +58,7 @@ pub(super) struct Input {
 }
 
 /// The widths of the arguments of a call.
+#[derive(Default)]
 pub(super) struct Widths {
     /// Of each array that can be replaced.
     arrays: Vec<usize>,
@@ -359,15 +360,24 @@ fn tag(tag: Tag) -> u64 {
 
 /// Returns the settings that affect a recording besides the arguments.
 fn ambient() -> u64 {
+    let device = device();
+    device << 2 | u64::from(gradients::is_suspended()) << 1 | u64::from(fast::is_on())
+}
+
+/// Replaces the device in settings by the current one.
+pub(super) fn set_device(settings: &mut u64) {
+    *settings = device() << 2 | (*settings & 3);
+}
+
+fn device() -> u64 {
     use jit_runtime::device::{Device, current_device};
-    let device = match current_device() {
+    match current_device() {
         Device::Cpu => 0,
         Device::Interpreter => 1,
         other => {
             2 + other.to_string().bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)))
         }
-    };
-    device << 2 | u64::from(gradients::is_suspended()) << 1 | u64::from(fast::is_on())
+    }
 }
 
 fn host(words: &mut Vec<u64>, value: &HostValue) {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use jit_runtime::device::current_device;
 use jit_runtime::recording::GuardFailure;
+use jit_runtime::recording::file::{Read, Reader, Writer};
 use jit_runtime::{Error, ErrorKind, Site};
 
 use super::argument::Arguments;
@@ -21,6 +22,19 @@ pub(super) struct Summary {
     what: String,
     /// The position of a plain number that matters only if the body decided by it.
     number: Option<usize>,
+}
+
+impl Summary {
+    pub(super) fn write(writer: &mut Writer, Summary { path, what, number }: &Summary) {
+        writer.text(path);
+        writer.text(what);
+        writer.option(*number, |writer, number| writer.number(number as u64));
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Read<Summary> {
+        let (path, what) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+        Ok(Summary { path, what, number: reader.option(Reader::size)? })
+    }
 }
 
 impl Program {
@@ -69,6 +83,7 @@ impl Program {
         let carries = |input: &&Input| input.carries && (input.is_shared || !self.runs_again());
         let made = layout.inputs.iter().find(carries).map_or(site, |input| input.var.site());
         let why = match self.runs_again() {
+            _ if self.is_loaded() => "it was loaded from a file, which has no derivative",
             true => "it is behind `Rc` or `Arc`, or a field of an instance",
             false => "a `#[constexpr]` value of it cannot be kept for another run of the function",
         };
@@ -78,6 +93,7 @@ impl Program {
              {file}:{line}"
         );
         let hint = match self.runs_again() {
+            _ if self.is_loaded() => format!("call `{name}` itself, or pass the argument as `x.detach()`"),
             true => format!("call `{name}` itself, or pass the array as an argument, or as `x.detach()`"),
             false => format!(
                 "types of `#[constexpr]` parameters should be `Clone + Send + Sync`, and borrow nothing but all of \

@@ -21,6 +21,7 @@
 //! | host calls | `host` |
 //! | comparing replays with the body | `verify` |
 //! | one recording for all calls, which executors are | `program`; calls that do not fit: `mismatch` |
+//! | recordings in files | `saved`; signatures: `saved_types`; frozen functions: `saved_function` |
 //! | how gradients flow through a call | `flows`; its derivative, a frozen function: `derivative`, `again` |
 
 mod again;
@@ -38,6 +39,9 @@ mod mismatch;
 mod number;
 mod program;
 mod record;
+mod saved;
+mod saved_function;
+mod saved_types;
 mod shared;
 mod verify;
 mod with_state;

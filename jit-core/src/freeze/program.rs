@@ -10,11 +10,13 @@
 //! frozen function.
 
 use std::any::{Any, TypeId};
+use std::path::Path;
 use std::sync::Arc;
 
 use jit_runtime::device::{Device, current_device};
+use jit_runtime::recording::file::{FileKind, Reader, SavedRecordings, ToSave, Writer};
 use jit_runtime::recording::{Recording, Replayed};
-use jit_runtime::{Error, Site, cache, cancel};
+use jit_runtime::{Error, ErrorKind, Site, cache, cancel};
 use parking_lot::Mutex;
 
 use super::again::{Body, Closure};
@@ -23,10 +25,13 @@ use super::call::{Call, Scratch, Templates, with_scratch};
 use super::function::{CallPlan, Entry, Function, Options, Plan};
 use super::layout::{self, Gradients, Layout, Widths};
 use super::mismatch::{Summary, cannot_be_compiled, describe, refuse_inside};
+use super::saved::{self, LoadedEntry, LoadedTemplates};
+use super::saved_types::{check_types, write_types};
 use super::{host, shared};
 use crate::capture::launches::Purpose;
 use crate::trace::fast::{self, FastMath};
 use crate::trace::{function_label, report};
+use crate::traverse::Build;
 
 /// What is compiled: the parts that do not depend on the arguments.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +43,9 @@ pub struct Compiled {
     /// How many of the last arguments are numbers that are passed to each call.
     pub lifted: usize,
 }
+
+/// The names and values of `#[constexpr]` parameters.
+pub(crate) type Constexprs = Vec<(&'static str, String)>;
 
 /// A function that is compiled for all calls.
 pub(crate) struct Program {
@@ -56,6 +64,8 @@ pub(crate) struct Program {
     again: Option<Box<dyn Any + Send + Sync>>,
     /// The recordings of calls in which other arguments carry gradients.
     others: Mutex<Vec<Arc<Fixed>>>,
+    /// Whether it came from a file.
+    is_loaded: bool,
 }
 
 /// A recording for all calls in which the same arguments carry gradients.
@@ -101,7 +111,96 @@ impl Program {
             own: Arc::new(own),
             again: again.map(|body| Box::new(body) as Box<dyn Any + Send + Sync>),
             others: Mutex::default(),
+            is_loaded: false,
         })
+    }
+
+    /// Returns whether it came from a file, which has no derivative.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.is_loaded
+    }
+
+    /// Writes the recording to a file. `F` is the signature of the function.
+    pub(crate) fn save<F>(&self, constexprs: &[(&'static str, String)], path: &Path) -> Result<(), Error> {
+        let (name, site, Fixed { plan, entry, .. }) = (self.function.name, self.function.site, &*self.own);
+        if self.own.gradients == Gradients::Flow {
+            let hint = "compile it with examples that carry no gradients: pass them as `x.detach()`";
+            return Err(saved::refuse(name, "it was compiled with arguments that carry gradients", hint, site));
+        }
+        let of_entry = saved::write_entry(name, &self.words, (entry, plan), site)?;
+        let mut writer = Writer::default();
+        write_types::<F>(&mut writer, self.function.parameters, self.lifted);
+        writer.list(constexprs.iter(), |writer, (name, value)| {
+            writer.text(name);
+            writer.text(value);
+        });
+        writer.list(self.summary.iter(), Summary::write);
+        writer.list(self.sizes.iter(), |writer, name| writer.text(name));
+        let (about, entries) = (writer.finish(), [(of_entry, &plan.recording)]);
+        ToSave { kind: FileKind::Executor, name, about: &about, entries: &entries }.save(path)
+    }
+
+    /// Reads a recording from a file, for calls on the current device. `F` is the signature of the function. Returns
+    /// the values of the `#[constexpr]` parameters, too, whose names are given.
+    pub(crate) fn load<F, R: Recordable + Build>(
+        what: Compiled,
+        constexprs: &[&'static str],
+        path: &Path,
+        site: Site,
+    ) -> Result<(Program, Constexprs), Error> {
+        let Compiled { name, parameters, lifted } = what;
+        refuse_inside(name, "loaded", site)?;
+        let function = Function::at(site, name, parameters, Options::DEFAULT);
+        let saved = saved::load(path, current_device()).map_err(|error| error.at(site))?;
+        let outcome = Program::of_file::<F, R>((function, lifted), constexprs, saved, site);
+        outcome.map_err(|error| {
+            let message = format!("the file {} does not fit `{name}`", path.display());
+            Error::new(ErrorKind::InvalidArgument, message).at(site).caused_by(error)
+        })
+    }
+
+    fn of_file<F, R: Recordable + Build>(
+        (function, lifted): (Function, usize),
+        constexprs: &[&'static str],
+        saved: SavedRecordings,
+        site: Site,
+    ) -> Result<(Program, Constexprs), Error> {
+        let SavedRecordings { kind, name, about, mut entries } = saved;
+        let (Some(entry), true, true) = (entries.pop(), entries.is_empty(), kind == FileKind::Executor) else {
+            let message = format!("it contains {}", kind.name());
+            return Err(
+                Error::new(ErrorKind::InvalidArgument, message).with_hint("load it with `load` of that function")
+            );
+        };
+        let mut reader = Reader::new(&about)?;
+        check_types::<F>(&mut reader, &name, function.parameters, lifted)?;
+        let values = reader.list(|reader| Ok((reader.text()?.to_owned(), reader.text()?.to_owned())))?;
+        let summary = reader.list(Summary::read)?;
+        let sizes = reader.list(|reader| reader.text().map(str::to_owned))?;
+        reader.end()?;
+        if !values.iter().map(|(name, _)| name.as_str()).eq(constexprs.iter().copied()) {
+            let own: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
+            let message =
+                format!("its `#[constexpr]` parameters are {own:?}, and those of the function {constexprs:?}");
+            return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("save the function anew"));
+        }
+        let values = constexprs.iter().copied().zip(values.into_iter().map(|(_, value)| value)).collect();
+        let LoadedEntry { words, entry, plan } = saved::read_entry::<R>(entry, site)?;
+        let own = Fixed { words: words.clone(), gradients: Gradients::Stop, plan, entry };
+        let program = Program {
+            function,
+            lifted,
+            device: current_device(),
+            words,
+            summary,
+            widths: Widths::default(),
+            sizes,
+            own: Arc::new(own),
+            again: None,
+            others: Mutex::default(),
+            is_loaded: true,
+        };
+        Ok((program, values))
     }
 
     /// The launches of a call.
@@ -137,8 +236,9 @@ impl Program {
 
     /// Returns a result in place of that of a call that failed: its arrays have no elements.
     pub(crate) fn empty_result<A: Arguments, R: Recordable>(&self) -> Option<R> {
-        let templates = self.own.entry.templates.downcast_ref::<Templates<A::Proxies, R>>()?;
-        Some(templates.result.clone())
+        let templates = &self.own.entry.templates;
+        let made = templates.downcast_ref::<Templates<A::Proxies, R>>().map(|templates| &templates.result);
+        made.or_else(|| templates.downcast_ref::<LoadedTemplates<R>>().map(|loaded| &loaded.result)).cloned()
     }
 
     /// Replays the launches on other arguments.
@@ -222,6 +322,7 @@ impl Program {
         if let Some(number) = numbers.position(|(own, given)| own.is_some_and(|own| own != *given)) {
             return Err(self.other_arguments(arguments, Some(number), site));
         }
+        plan.check_loaded(layout.inputs.len(), layout.literals.len(), &entry.lifted)?;
         match plan.shared.is_empty() || shared::are_in(arguments, self.function.parameters, &plan.shared) {
             true => Ok(()),
             false => Err(self.other_shared(plan, site)),
@@ -246,7 +347,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let traced = self.trace(scratch, arguments, body, &lifted, Purpose::Compile)?;
         let plan = traced.plan.map_err(|reason| cannot_be_compiled(name, &reason, self.function.site))?;
         plan.recording.load(&scratch.layout.sizes)?;
-        let (widths, templates) = (traced.widths, Box::new(traced.templates));
+        let (widths, templates) = (traced.widths, saved::erased(traced.templates));
         let entry = Entry::new(&scratch.layout, (lifted, widths), &traced.decided, CallPlan::Elsewhere, templates);
         Ok(Fixed { words: scratch.layout.words.clone().into(), gradients, plan, entry })
     }

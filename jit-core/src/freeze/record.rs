@@ -11,6 +11,7 @@ use super::call::{Call, Scratch, Templates, put};
 use super::flows::{self, Flows};
 use super::function::{CallPlan, Entry, Plan, Value};
 use super::layout::{self, Form, Gradients, Input, Layout};
+use super::saved::erased;
 use super::shared::{self, SharedLeaf};
 use super::{explain, host};
 use crate::capture::launches::{self, Purpose};
@@ -68,12 +69,19 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             self.connect(flows, &scratch.layout, &arguments, &mut current)?;
         }
         // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
-        let result =
-            put(&mut arguments, &templates, is_unchanged, &mut current, given_back, self.site, &mut |size, _| {
+        let result = put(
+            &mut arguments,
+            &templates.proxies,
+            is_unchanged,
+            &mut current,
+            given_back,
+            self.site,
+            &mut |size, _| {
                 *size = Size::from(size.value());
-            });
+            },
+        );
         let call_plan = plan.map_or_else(CallPlan::Run, |plan| CallPlan::Replay(Box::new(plan)));
-        self.function.insert(self.of, &scratch.layout, (lifted, widths), &decided, call_plan, Box::new(templates));
+        self.function.insert(self.of, &scratch.layout, (lifted, widths), &decided, call_plan, erased(templates));
         Ok(result)
     }
 
@@ -120,6 +128,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             may_donate,
             kept,
             flows: of_plan,
+            is_loaded: false,
         });
         Ok(Traced { templates, plan, is_unchanged, current, given_back, widths, decided, flows })
     }
@@ -364,7 +373,7 @@ fn sizes<A: Arguments>(proxies: &mut A::Proxies, result: &mut impl Traverse) -> 
 }
 
 /// Removes the arrays from the templates, so that they hold no memory.
-fn strip<A: Arguments>(proxies: &mut A::Proxies) {
+pub(super) fn strip<A: Arguments>(proxies: &mut A::Proxies) {
     A::lend_proxies(proxies, &mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
 }
 

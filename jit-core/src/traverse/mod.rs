@@ -11,9 +11,12 @@
 //! | replacing arrays without changing their types | `lent` |
 //! | containers, host values | `containers` |
 //! | the leaves of a value, which regions replace | `leaves` |
+//! | building a value from a signature and arrays | `build`; for the standard library's types: `build_std` |
 
 use crate::graph::Var;
 
+mod build;
+mod build_std;
 mod containers;
 pub(crate) mod leaves;
 mod lent;
@@ -21,6 +24,8 @@ mod visitor;
 
 pub(crate) use lent::{check_number, replace, zero_like};
 
+pub use build::{Build, BuildConstant, LeafReader, Signature, SignatureLeaf};
+pub use build_std::MapKey;
 pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 
 /// A value that may hold arrays.

@@ -11,18 +11,18 @@ use smallvec::SmallVec;
 
 /// The path of a visitor in a value: `scene.lights[3].color`.
 #[derive(Default)]
-struct Path {
+pub(super) struct Path {
     text: String,
     is_wanted: bool,
 }
 
 impl Path {
-    fn wanted() -> Self {
+    pub(super) fn wanted() -> Self {
         Path { text: String::new(), is_wanted: true }
     }
 
     /// Enters a field; returns the length of the path before. A field without a name adds nothing to the path.
-    fn enter_field(&mut self, name: &str) -> usize {
+    pub(super) fn enter_field(&mut self, name: &str) -> usize {
         let before = self.text.len();
         if self.is_wanted && !name.is_empty() {
             if before > 0 {
@@ -34,13 +34,24 @@ impl Path {
     }
 
     /// Enters an element; returns the length of the path before.
-    fn enter_element(&mut self, key: std::fmt::Arguments<'_>) -> usize {
+    pub(super) fn enter_element(&mut self, key: std::fmt::Arguments<'_>) -> usize {
         use std::fmt::Write as _;
         let before = self.text.len();
         if self.is_wanted {
             let _ = write!(self.text, "[{key}]");
         }
         before
+    }
+}
+
+impl Path {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns to the path of this length.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.text.truncate(length);
     }
 }
 

@@ -41,6 +41,8 @@ struct Compiled<'a> {
     numbers: Vec<Ident>,
     lifted: Vec<Lifted>,
     body: Option<Body>,
+    /// Whether there is a function that reads executors from files: the user has not declared its name.
+    has_load: bool,
 }
 
 /// Generates the functions that compile a function, which is as the user wrote it. None are generated if the user has
@@ -51,7 +53,7 @@ pub(crate) fn items(options: &JitOptions, function: &ItemFn, place: Place, decla
         return TokenStream::new();
     }
     let questions = questions(options, function, place);
-    let compile = compile_items(options, function, place);
+    let compile = compile_items(options, function, place, !is_declared("load"));
     quote!(#questions #compile)
 }
 
@@ -97,7 +99,7 @@ fn questions(options: &JitOptions, function: &ItemFn, place: Place) -> TokenStre
     }
 }
 
-fn compile_items(options: &JitOptions, as_written: &ItemFn, place: Place) -> TokenStream {
+fn compile_items(options: &JitOptions, as_written: &ItemFn, place: Place, has_load: bool) -> TokenStream {
     let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
     let private = quote!(#krate::__private);
     // An error in the signature is reported there; what repeats it here is at the attribute.
@@ -124,6 +126,7 @@ fn compile_items(options: &JitOptions, as_written: &ItemFn, place: Place) -> Tok
         numbers: Vec::new(),
         lifted: Vec::new(),
         body: None,
+        has_load,
     };
     compiled.lift(options, as_written);
     compiled.expand()
@@ -210,6 +213,7 @@ impl Compiled<'_> {
         let own = quote_spanned!(span=> where #(#conditions,)* #(#bounds),*);
         let (params, turbofish) = (&generics.params, signature::arguments_of(generics));
         let steps = self.steps(&call);
+        let load = if self.has_load { self.load(&call, &own) } else { TokenStream::new() };
         let policy = quote_spanned!(span=> <#krate::CachePolicy as ::core::default::Default>::default());
         let executor = quote_spanned!(self.span()=> ::core::result::Result<#krate::Executor<#call>, #krate::Error>);
         quote_spanned! {span=>
@@ -228,17 +232,58 @@ impl Compiled<'_> {
             #vis fn #compile_with<#params>(__jit_policy: #krate::CachePolicy, #declared) -> #executor #own {
                 #steps
             }
+
+            #load
+        }
+    }
+
+    /// Generates the function that reads an executor from a file.
+    fn load(&self, call: &TokenStream, own: &TokenStream) -> TokenStream {
+        let Compiled { function, place, krate, private, generics, .. } = self;
+        let (vis, span, params) = (&function.vis, self.span(), &generics.params);
+        let (load, result) = (item_name(*place, &function.sig.ident, "load"), body::result(&function.sig.output));
+        let what = self.what();
+        let constexprs = self.parameters.iter().filter(|one| one.is_constexpr).map(|one| one.label.clone());
+        let (given, names) = (self.given(), self.arguments().map(|parameter| &parameter.name));
+        quote_spanned! {span=>
+            /// Reads an executor from a file that `save` has written. Machine code in the file is run, so whoever could
+            /// write it is trusted, as with a shared library.
+            #[allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
+            #[inline]
+            #[track_caller]
+            #vis fn #load<#params>(
+                __jit_path: impl ::core::convert::AsRef<::std::path::Path>,
+            ) -> ::core::result::Result<#krate::Executor<#call>, #krate::Error>
+            #own, for<'__jit> #result: #krate::Build
+            {
+                let __jit_call: #call = |#(#names),*| #private::executor::run(#given);
+                #private::executor::load::<#result, _>(
+                    #what,
+                    &[#(#constexprs),*],
+                    ::core::convert::AsRef::as_ref(&__jit_path),
+                    __jit_call,
+                )
+            }
+        }
+    }
+
+    /// Generates what is known of the function without arguments.
+    fn what(&self) -> TokenStream {
+        let Compiled { function, private, lifted, .. } = self;
+        let labels = self.arguments().map(|parameter| parameter.label.clone());
+        let texts = lifted.iter().map(|lifted| lifted.value.to_token_stream().to_string());
+        let (name, count) = (function.sig.ident.to_string(), lifted.len());
+        quote_spanned! {self.span()=>
+            #private::freeze::Compiled { name: #name, parameters: &[#(#labels,)* #(#texts),*], lifted: #count }
         }
     }
 
     /// Generates the body of the function that compiles.
     fn steps(&self, call: &TokenStream) -> TokenStream {
-        let Compiled { function, private, lifted, .. } = self;
+        let Compiled { private, .. } = self;
         let definition = self.body.as_ref().map(|body| &body.definition);
         let given = self.given();
         let names = self.arguments().map(|parameter| &parameter.name);
-        let labels = self.arguments().map(|parameter| parameter.label.clone());
-        let texts = lifted.iter().map(|lifted| lifted.value.to_token_stream().to_string());
         let constexprs = self.parameters.iter().filter(|parameter| parameter.is_constexpr).map(|parameter| {
             let (name, label) = (&parameter.name, &parameter.label);
             quote_spanned!(self.span()=> (#label, (&#private::executor::Debugged(&#name)).text()))
@@ -246,7 +291,7 @@ impl Compiled<'_> {
         let kept = self.parameters.iter().filter(|parameter| parameter.is_constexpr);
         let kept_names = kept.clone().map(|parameter| &parameter.name);
         let kept = kept.map(|parameter| parameter.kept(&self.generics, private));
-        let (name, count, body) = (function.sig.ident.to_string(), lifted.len(), self.call_of_body());
+        let (what, body) = (self.what(), self.call_of_body());
         let used = self.body.as_ref().map(|_| self.use_of_function());
         quote_spanned! {self.span()=>
             #used
@@ -264,7 +309,7 @@ impl Compiled<'_> {
             let __jit_again = (&#private::executor::Values(&__jit_kept)).again(&__jit_arguments, __jit_run);
             #private::executor::compile(
                 __jit_policy,
-                #private::freeze::Compiled { name: #name, parameters: &[#(#labels,)* #(#texts),*], lifted: #count },
+                #what,
                 __jit_constexprs,
                 __jit_arguments,
                 (__jit_run, __jit_again),

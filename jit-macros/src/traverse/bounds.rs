@@ -31,6 +31,14 @@ fn inferred(parsed: &Parsed<'_>) -> Vec<TokenStream> {
     bounds.filter(|bound| seen.insert(bound.to_string())).collect()
 }
 
+/// Returns whether a type mentions itself.
+pub(super) fn is_recursive(parsed: &Parsed<'_>) -> bool {
+    let mut mentions = Mentions { own: parsed.ident, parameters: &[], found: Vec::new(), is_recursive: false };
+    let fields = parsed.variants.iter().flat_map(|variant| &variant.fields);
+    fields.for_each(|field| mentions.visit_type(field.ty));
+    mentions.is_recursive
+}
+
 fn of_field(field: &Field<'_>, parsed: &Parsed<'_>, parameters: &[&Ident]) -> Vec<TokenStream> {
     let mut mentions = Mentions { own: parsed.ident, parameters, found: Vec::new(), is_recursive: false };
     mentions.visit_type(field.ty);

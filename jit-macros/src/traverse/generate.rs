@@ -1,7 +1,7 @@
 //! The implementation.
 
-use super::bounds;
 use super::parse::{Field, Parsed, Variant};
+use super::{bounds, build};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -19,6 +19,7 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
     let (impl_generics, ty_generics, _) = parsed.generics.split_for_impl();
     let where_clause = bounds::where_clause(parsed);
     let (show, lend) = (body(parsed, Method::Show), body(parsed, Method::Lend));
+    let build = build::generate(parsed);
     quote! {
         #[automatically_derived]
         impl #impl_generics #krate::Traverse for #ident #ty_generics #where_clause {
@@ -30,6 +31,8 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
                 #lend
             }
         }
+
+        #build
     }
 }
 
@@ -58,7 +61,7 @@ fn arm(variant: &Variant<'_>, krate: &TokenStream, method: Method) -> TokenStrea
         .as_ref()
         .filter(|_| method == Method::Show)
         .map(|name| quote!(__jit_visitor.host(#krate::HostValue::Variant(#name));));
-    let skipped = (variant.skips && method == Method::Show).then(|| quote!(__jit_visitor.skipped();));
+    let skipped = (!variant.skipped.is_empty() && method == Method::Show).then(|| quote!(__jit_visitor.skipped();));
     quote!(#pattern { #(#bindings,)* .. } => { #layout #skipped #visits })
 }
 

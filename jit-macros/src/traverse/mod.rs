@@ -5,6 +5,7 @@
 //! ([`bounds`]).
 
 mod bounds;
+mod build;
 mod check;
 mod generate;
 mod options;

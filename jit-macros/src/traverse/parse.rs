@@ -27,8 +27,8 @@ pub(super) struct Variant<'a> {
     /// Its name in paths; a struct has none.
     pub(super) name: Option<String>,
     pub(super) fields: Vec<Field<'a>>,
-    /// Whether some fields are skipped.
-    pub(super) skips: bool,
+    /// The fields that are skipped.
+    pub(super) skipped: Vec<(Member, &'a Type)>,
 }
 
 /// A field that is visited, or compared.
@@ -82,7 +82,10 @@ fn parse_variant<'a>(variant: &'a syn::Variant, sink: &Sink) -> Variant<'a> {
 
 fn variant<'a>(pattern: TokenStream, name: Option<String>, all: &'a Fields, sink: &Sink) -> Variant<'a> {
     let fields = fields(all, sink);
-    Variant { pattern, name, skips: fields.len() < all.len(), fields }
+    let is_skipped = |member: &Member| !fields.iter().any(|field| field.member == *member);
+    let each = all.members().zip(all).filter(|(member, _)| is_skipped(member));
+    let skipped = each.map(|(member, field)| (member, &field.ty)).collect();
+    Variant { pattern, name, skipped, fields }
 }
 
 /// Returns the fields that are not skipped.

@@ -111,6 +111,24 @@ pub(crate) fn disassemble_for_host(object: &[u8]) -> Result<String, Error> {
     cpu::disassemble(object, super::Target::host()?)
 }
 
+/// The object file of an optimised kernel for a processor that need not be this one; none where no code is generated.
+///
+/// # Errors
+///
+/// If the backend does not support the kernel.
+#[cfg(loads_code)]
+pub(crate) fn object_for(
+    device: Device,
+    kernel: &Kernel,
+    options: CodeOptions,
+    target: &super::Target,
+) -> Result<Option<Box<[u8]>>, Error> {
+    match device {
+        Device::Cpu if cpu::is_generating() => cpu::object_for(kernel, options, target).map(Some),
+        Device::Cpu | Device::Interpreter => Ok(None),
+    }
+}
+
 /// Whether LLVM has been loaded.
 #[cfg(loads_code)]
 pub(crate) fn is_llvm_loaded() -> bool {
@@ -153,6 +171,10 @@ mod cpu {
     pub(super) fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<Box<dyn Executable>>, Error> {
         let better = llvm::improve(kernel, options)?;
         Ok(better.map(|better| Box::new(better) as Box<dyn Executable>))
+    }
+
+    pub(super) fn object_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<Box<[u8]>, Error> {
+        llvm::object_for(kernel, options, target)
     }
 
     pub(super) fn capabilities() -> Result<Capabilities, Error> {
@@ -200,6 +222,11 @@ mod cpu {
 
     pub(super) fn improve(_kernel: &Kernel, _options: CodeOptions) -> Result<Option<Box<dyn Executable>>, Error> {
         Ok(None)
+    }
+
+    #[cfg(loads_code)]
+    pub(super) fn object_for(_: &Kernel, _: CodeOptions, _: &crate::backend::Target) -> Result<Box<[u8]>, Error> {
+        Err(no_llvm())
     }
 
     pub(super) fn capabilities() -> Result<Capabilities, Error> {

@@ -23,6 +23,19 @@ impl Target {
         }
         Ok(&HOST)
     }
+
+    /// The levels of the instruction set of this machine, the lowest first, for code that is run by other processors.
+    #[must_use]
+    pub fn levels() -> Vec<Target> {
+        level_features().iter().map(|(cpu, all)| Target::new(architecture(), (*cpu).into(), listed(all))).collect()
+    }
+
+    /// Whether this processor has all features that code for another one may use.
+    pub(crate) fn runs_code_of(&self, other: &Target) -> bool {
+        let has = |feature: &str| self.features.split(',').any(|own| own == feature);
+        let is_usual = !self.verifies_accesses && self.interleave.is_none();
+        is_usual && self.architecture == other.architecture && other.features.split(',').all(has)
+    }
 }
 
 fn architecture() -> Architecture {
@@ -102,12 +115,32 @@ fn detected() -> Vec<&'static str> {
     )
 }
 
+#[cfg(target_arch = "x86_64")]
+const V2: [&str; 6] = ["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"];
+#[cfg(target_arch = "x86_64")]
+const V3: [&str; 9] = ["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"];
+#[cfg(target_arch = "x86_64")]
+const V4: [&str; 5] = ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
+
+/// The levels and their features; x86-64-v1 lacks instructions that code needs.
+#[cfg(target_arch = "x86_64")]
+fn level_features() -> Vec<(&'static str, Vec<&'static str>)> {
+    // Gathers are instructions on all processors that have them, as in `detected`.
+    let v3 = [&V2[..], &V3, &["fast-gather"]].concat();
+    let v4 = [&v3[..], &V4].concat();
+    vec![("x86-64-v2", V2.to_vec()), ("x86-64-v3", v3), ("x86-64-v4", v4)]
+}
+
+/// There are no levels of this architecture: code is for the features of this processor.
+#[cfg(not(target_arch = "x86_64"))]
+fn level_features() -> Vec<(&'static str, Vec<&'static str>)> {
+    let features = detected();
+    vec![(level(&features), features)]
+}
+
 /// The level of the instruction set ("x86-64 psABI", §3.1.1) that the features reach: what LLVM schedules for.
 #[cfg(target_arch = "x86_64")]
 fn level(features: &[&str]) -> &'static str {
-    const V2: [&str; 6] = ["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"];
-    const V3: [&str; 9] = ["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"];
-    const V4: [&str; 5] = ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
     let has = |level: &[&str]| level.iter().all(|feature| features.contains(feature));
     match (has(&V2), has(&V3), has(&V4)) {
         (true, true, true) => "x86-64-v4",

@@ -27,7 +27,7 @@ use choose::check;
 pub(crate) use choose::render;
 pub use choose::{Capabilities, capabilities, check_usable, compile, improve, llvm_version};
 #[cfg(loads_code)]
-pub(crate) use choose::{disassemble, disassemble_for_host, is_llvm_loaded};
+pub(crate) use choose::{disassemble, disassemble_for_host, is_llvm_loaded, object_for};
 #[cfg(loads_code)]
 pub use loader::MachineCode;
 #[cfg(loads_code)]

@@ -22,6 +22,7 @@
 //! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
 //! | how executors use it | `policy` |
+//! | code that travels with recordings in files | `portable` |
 
 mod compile;
 pub(crate) mod cost;
@@ -36,6 +37,7 @@ mod levels;
 mod literals;
 mod optimised;
 mod policy;
+mod portable;
 mod specialised;
 mod store;
 mod stored;
@@ -62,6 +64,7 @@ pub use levels::{CacheLevel, LevelStats, bounds, clear_level, level, watch_recor
 use literals::{Literal, Promoted, Skeletons};
 use optimised::OptimisedKernels;
 pub use policy::{CachePolicy, PolicyScope};
+pub(crate) use portable::{PortableCode, entries_of, entry_as_is, portable_code};
 use store::Store;
 pub use stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
 use traces::Traces;

@@ -379,11 +379,29 @@ pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]
     let bytes = each.fold(0_usize, usize::saturating_add);
     let streaming_stores =
         bytes > cost::streaming_threshold() && width > 1 && stores_by_lane(kernel) && !kernel.has_loop();
-    let effort = match config::get().tier {
+    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments), effort: effort() }
+}
+
+/// The time that code generation may take.
+pub(crate) fn effort() -> Effort {
+    match config::get().tier {
         Tier::Auto => Effort::Quick,
         Tier::Always(effort) => effort,
-    };
-    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments), effort }
+    }
+}
+
+/// All options that [`code_options`] may choose for a kernel, with the most effort.
+pub(crate) fn all_code_options(kernel: &Kernel) -> Vec<CodeOptions> {
+    let plain = CodeOptions { effort: Effort::Thorough, ..CodeOptions::default() };
+    let mut all = vec![plain];
+    if stores_by_lane(kernel) && !kernel.has_loop() {
+        all.push(CodeOptions { streaming_stores: true, ..plain });
+    }
+    let each: Vec<CodeOptions> = all.clone();
+    for scatters in private::choices(kernel) {
+        all.extend(each.iter().map(|options| CodeOptions { scatters, ..*options }));
+    }
+    all
 }
 
 fn stores_by_lane(kernel: &Kernel) -> bool {

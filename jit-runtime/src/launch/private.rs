@@ -81,6 +81,12 @@ pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> S
     }
 }
 
+/// What [`choose`] may return for a kernel besides [`Scatters::Shared`].
+pub(super) fn choices(kernel: &Kernel) -> impl Iterator<Item = Scatters> {
+    let is_combined = kernel.combined_buffers().iter().any(Option::is_some);
+    (0..=MAX_COPIES_LOG2).filter(move |_| is_combined).map(|copies_log2| Scatters::Private { copies_log2 })
+}
+
 /// The number of elements of each target, and the size of one in bytes.
 type Sizes = SmallVec<[(usize, usize); 2]>;
 

@@ -152,6 +152,13 @@ impl Recording {
         let lengths: Vec<Argument> = self.lengths(kernel, values)?;
         let (width, entry) = (values[kernel.lanes.index()], &kernel.entry);
         let options = launch::code_options(kernel.kernel(), width, &lengths);
+        // How scatters combine must follow from the sizes; how results are stored affects the time alone.
+        let is_for = |entry: &&Arc<Entry>| entry.options.scatters == options.scatters;
+        let shipped = || kernel.shipped.iter().filter(is_for);
+        let is_best = |entry: &&Arc<Entry>| entry.options.streaming_stores == options.streaming_stores;
+        if let Some(entry) = shipped().find(is_best).or_else(|| shipped().next()) {
+            return Ok(Code { entry: Arc::clone(entry), scalars: SmallVec::new(), raw });
+        }
         let made = match &kernel.template {
             None if options == entry.options => {
                 return Ok(Code { entry: Arc::clone(entry), scalars: SmallVec::new(), raw });

@@ -21,9 +21,11 @@
 //! | which short kernels may run tile by tile | `tiles` |
 //! | host calls between launches | `host` |
 //! | its kernels, for reports | `kernels` |
+//! | recordings in files | `file` |
 
 mod bound;
 mod chain;
+pub mod file;
 mod host;
 mod iteration_match;
 mod kept;
@@ -139,6 +141,8 @@ pub(crate) struct KernelStep {
     pub(crate) copy: Option<(SlotId, SlotId)>,
     /// How the kernel reports errors, if it checks anything.
     pub(crate) checks: Option<Checks>,
+    /// Code from a file, which serves all sizes: one entry for each of the options that it was compiled with.
+    pub(crate) shipped: Vec<Arc<Entry>>,
 }
 
 impl KernelStep {
@@ -249,6 +253,8 @@ pub struct Recording {
     is_tentative: bool,
     inputs: u32,
     scalars: u32,
+    /// The number of sizes that a replay is passed.
+    input_sizes: usize,
     /// The values that follow from the sizes of the inputs of some previous replays, latest first.
     bound: Mutex<Vec<Arc<Bound>>>,
     /// Memory of completed replays.
@@ -273,6 +279,24 @@ impl Recording {
     #[must_use]
     pub fn slots(&self) -> &[Slot] {
         &self.slots
+    }
+
+    /// The slots whose memory a replay returns, in order.
+    #[must_use]
+    pub fn outputs(&self) -> &[SlotId] {
+        &self.outputs
+    }
+
+    /// The number of inputs whose memory a replay is passed.
+    #[must_use]
+    pub fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    /// The number of scalars that a replay is passed.
+    #[must_use]
+    pub fn scalars(&self) -> u32 {
+        self.scalars
     }
 
     /// The number of replays.

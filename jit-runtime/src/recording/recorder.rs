@@ -155,6 +155,7 @@ impl Recorder {
             site: ready.site,
             copy,
             checks: ready.checks.clone(),
+            shipped: Vec::new(),
         }));
         Ok(())
     }
@@ -267,32 +268,53 @@ impl Recorder {
     /// Why the recording cannot be replayed.
     pub fn finish(mut self, sizes: Sizes, mut outputs: Vec<SlotId>) -> Result<Recording, String> {
         let steps = self.log.finish(&mut self.slots, &mut outputs)?;
-        let mut is_output = vec![false; self.slots.len()];
+        let Recorder { device, slots, inputs, scalars, .. } = self;
+        Ok(Recording::assemble(Parts { device, sizes, slots, steps, outputs, inputs, scalars }))
+    }
+}
+
+/// What a recording consists of; all else follows from it.
+pub(super) struct Parts {
+    pub(super) device: Device,
+    pub(super) sizes: Sizes,
+    pub(super) slots: Vec<Slot>,
+    pub(super) steps: Vec<Step>,
+    pub(super) outputs: Vec<SlotId>,
+    pub(super) inputs: u32,
+    pub(super) scalars: u32,
+}
+
+impl Recording {
+    /// Makes a recording of its parts, which belong together.
+    pub(super) fn assemble(parts: Parts) -> Recording {
+        let Parts { device, sizes, slots, steps, outputs, inputs, scalars } = parts;
+        let mut is_output = vec![false; slots.len()];
         outputs.iter().for_each(|slot| is_output[slot.index()] = true);
-        let (plan, is_exchanged) = plan::lifetimes(&self.slots, &steps, &is_output);
+        let (plan, is_exchanged) = plan::lifetimes(&slots, &steps, &is_output);
         let may_break_off = |step: &Step| match step {
             Step::Count(_) | Step::Test(_) | Step::Host(_) => true,
             Step::Loop(inner) => inner.limit.is_some(),
             Step::Kernel(_) | Step::Library(_) | Step::Repeat(_) => false,
         };
-        Ok(Recording {
+        Recording {
             is_output,
             is_exchanged,
-            yields: plan::yields(&self.slots, &steps, &plan, &outputs),
+            yields: plan::yields(&slots, &steps, &plan, &outputs),
             is_tentative: steps.iter().any(may_break_off),
             counts: steps.iter().any(Step::counts),
-            device: self.device,
+            device,
+            input_sizes: sizes.inputs(),
             sizes,
-            slots: self.slots,
+            slots,
             steps,
             outputs,
             plan,
-            inputs: self.inputs,
-            scalars: self.scalars,
+            inputs,
+            scalars,
             bound: Mutex::default(),
             states: kept::States::new(),
             replays: AtomicU64::new(0),
-        })
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::memory::Buffer;
 use crate::{Error, ErrorKind, cancel};
 
-use super::replay::State;
+use super::replay::{State, unwritten};
 use super::{Carried, LoopStep, Recording, RepeatStep, Step};
 
 /// A loop of the current replay.
@@ -28,8 +28,8 @@ impl Recording {
     pub(crate) fn enter(&self, at: usize, inner: &LoopStep, state: &mut State) -> Result<usize, Error> {
         let mut running = Running::default();
         for Carried { param, init, .. } in &inner.carried {
-            let before = state.slots[init.index()].clone();
-            running.spare.push(std::mem::replace(&mut state.slots[param.index()], before));
+            let before = state.slots[init.index()].clone().ok_or_else(unwritten)?;
+            running.spare.push(state.slots[param.index()].replace(before));
         }
         state.loops.push(running);
         self.go_on(at, inner, state)
@@ -44,8 +44,8 @@ impl Recording {
         let mut spare = std::mem::take(&mut running.spare).into_iter();
         let is_first = running.iterations == 1;
         for Carried { param, out, .. } in &inner.carried {
-            let made = state.slots[out.index()].take();
-            let before = std::mem::replace(&mut state.slots[param.index()], made);
+            let made = state.slots[out.index()].take().ok_or_else(unwritten)?;
+            let before = state.slots[param.index()].replace(made);
             state.slots[out.index()] = if is_first { spare.next().flatten() } else { before };
         }
         self.go_on(begin, inner, state)
@@ -79,7 +79,7 @@ impl Recording {
             let bytes = self.bytes_of(param.index(), &state.values);
             let own = spare.map_or_else(|| Buffer::alloc(bytes), Ok)?;
             if let Some(before) = &state.slots[param.index()] {
-                own.overwrite(&before.bytes()?[..bytes])?;
+                own.overwrite(before.bytes()?.get(..bytes).ok_or_else(unwritten)?)?;
             }
             state.slots[param.index()] = Some(own);
         }

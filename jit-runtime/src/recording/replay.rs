@@ -124,8 +124,9 @@ impl Recording {
         }
         let outcome = self.launch_all(&bound, given, &mut state);
         if let Ok(Replayed::Done) = outcome {
-            let memory = |slot: &SlotId| state.slots[slot.index()].clone();
-            outputs.extend(self.outputs.iter().map(|slot| memory(slot).expect("an output was written")));
+            for slot in &self.outputs {
+                outputs.push(state.slots[slot.index()].clone().ok_or_else(unwritten)?);
+            }
             sizes.clone_from(&state.values);
             self.replays.fetch_add(1, Ordering::Relaxed);
         }
@@ -135,15 +136,17 @@ impl Recording {
 
     fn check(&self, given: ReplayInputs<'_>) -> Result<(), Error> {
         let is_right = given.buffers.len() == self.inputs as usize && given.scalars.len() == self.scalars as usize;
-        if is_right {
+        if is_right && given.sizes.len() >= self.input_sizes {
             return Ok(());
         }
         let message = format!(
-            "a recording of {} inputs and {} scalars is replayed with {} and {}",
+            "a recording of {} inputs, {} scalars and {} sizes is replayed with {}, {} and {}",
             self.inputs,
             self.scalars,
+            self.input_sizes,
             given.buffers.len(),
-            given.scalars.len()
+            given.scalars.len(),
+            given.sizes.len()
         );
         Err(Error::new(ErrorKind::InvalidArgument, message))
     }
@@ -389,6 +392,12 @@ impl Recording {
         }
         self.states.put_back(state);
     }
+}
+
+/// The error of a recording, from a damaged file, that uses memory before it is written.
+#[cold]
+pub(crate) fn unwritten() -> Error {
+    Error::new(ErrorKind::Internal, "a recording uses memory that none of its steps has written")
 }
 
 /// Takes a retained block that is large enough.

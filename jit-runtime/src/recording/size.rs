@@ -41,6 +41,10 @@ pub enum SizeOp {
 }
 
 impl SizeOp {
+    /// All operations, in the order of their numbers in files.
+    pub(crate) const ALL: [SizeOp; 8] =
+        [SizeOp::Add, SizeOp::Sub, SizeOp::Mul, SizeOp::Div, SizeOp::DivCeil, SizeOp::Rem, SizeOp::Min, SizeOp::Max];
+
     /// The result; none if it is not a valid size.
     #[must_use]
     pub const fn apply(self, left: usize, right: usize) -> Option<usize> {
@@ -101,6 +105,9 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// All relations, in the order of their numbers in files.
+    pub(crate) const ALL: [Relation; 4] = [Relation::Eq, Relation::Ne, Relation::Lt, Relation::Ge];
+
     /// How it is written.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
@@ -186,6 +193,15 @@ impl Sizes {
     #[must_use]
     pub fn guards(&self) -> &[Guard] {
         &self.guards
+    }
+
+    /// The number of sizes that callers pass: one more than the largest symbol.
+    pub(crate) fn inputs(&self) -> usize {
+        let symbol = |expr: &SizeExpr| match expr {
+            SizeExpr::Input(number) => usize::from(*number) + 1,
+            _ => 0,
+        };
+        self.exprs.iter().map(symbol).max().unwrap_or(0)
     }
 
     /// Whether a size is known before any step has run.

@@ -99,6 +99,16 @@ pub fn compile_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Re
     MachineCode::from_object(compiler::object_file(kernel, options, target)?)
 }
 
+/// The object file of a kernel for a target, which this processor need not be able to execute.
+///
+/// # Errors
+///
+/// As [`compile`].
+pub(crate) fn object_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<Box<[u8]>, Error> {
+    let _inside = usage::enter()?;
+    compiler::object_file(kernel, options, target)
+}
+
 /// Returns the libLLVM that kernels are compiled with, loaded by the first call.
 ///
 /// # Errors

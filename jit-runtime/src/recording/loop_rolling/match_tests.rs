@@ -38,6 +38,7 @@ fn step(entry: &Arc<Entry>, from: SlotId, to: SlotId) -> KernelStep {
         site: None,
         copy: None,
         checks: None,
+        shipped: Vec::new(),
     }
 }
 

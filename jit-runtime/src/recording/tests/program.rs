@@ -58,6 +58,7 @@ impl Program {
             is_exchanged,
             counts: false,
             is_tentative: false,
+            input_sizes: 0,
             inputs: INPUTS as u32,
             scalars: 0,
             bound: Mutex::default(),
@@ -128,6 +129,7 @@ impl Instruction {
                     label: "test".into(),
                     site: None,
                     checks: None,
+                    shipped: Vec::new(),
                 })
             }
             Instruction::Loop(carried, length) => {

@@ -1,0 +1,116 @@
+//! The signature of a function in a file: the names and types of its parameters, and the type of its result.
+//!
+//! Types are texts, so a program that has renamed a type must save its functions anew. What is in a type is compared
+//! elsewhere: arguments in each call, results when they are constructed.
+
+use std::any::type_name;
+
+use jit_runtime::recording::file::{Reader, Writer};
+use jit_runtime::{Error, ErrorKind};
+
+/// The types in a signature, as files have them: without modules and lifetimes, which may change.
+///
+/// `for<'a> fn(&'a jit::array::Array<f32>, u32) -> my::State` is `["&Array<f32>", "u32"]`, `"State"`.
+pub(super) fn types_of<F>() -> (Vec<String>, String) {
+    let short = without_paths(type_name::<F>());
+    let body = short.split_once("fn(").map_or("", |(_, body)| body);
+    let (mut depth, mut parts, mut part) = (0_i32, Vec::new(), String::new());
+    let mut rest = body.char_indices();
+    for (at, character) in rest.by_ref() {
+        match character {
+            ')' if depth == 0 => {
+                let result = body[at + 1..].trim_start().strip_prefix("->").map_or("()", str::trim);
+                parts.extend((!part.trim().is_empty()).then(|| part.trim().to_owned()));
+                return (parts, result.to_owned());
+            }
+            ',' if depth == 0 => parts.push(std::mem::take(&mut part).trim().to_owned()),
+            _ => {
+                depth += i32::from("(<[".contains(character)) - i32::from(")>]".contains(character));
+                part.push(character);
+            }
+        }
+    }
+    (parts, String::new())
+}
+
+/// Writes the signature of a function: the names and types of its parameters, and the type of its result.
+pub(super) fn write_types<F>(writer: &mut Writer, parameters: &[&str], lifted: usize) {
+    let (types, result) = types_of::<F>();
+    writer.list(parameters.iter().take(types.len()), |writer, name| writer.text(name));
+    writer.list(types.iter(), |writer, ty| writer.text(ty));
+    writer.text(&result);
+    writer.number(lifted as u64);
+}
+
+/// Compares the signature in a file with that of a function.
+pub(super) fn check_types<F>(
+    reader: &mut Reader<'_>,
+    saved: &str,
+    parameters: &[&str],
+    lifted: usize,
+) -> Result<(), Error> {
+    let names = reader.list(|reader| reader.text())?;
+    let (types, result) = (reader.list(|reader| reader.text())?, reader.text()?);
+    let (own, own_result) = types_of::<F>();
+    let refuse = |what: String| {
+        let hint =
+            "save the function anew, after it has changed; load a file with `load` of the function that it is of";
+        Err(Error::new(ErrorKind::InvalidArgument, what).with_hint(hint))
+    };
+    for (position, (ty, own)) in types.iter().zip(&own).enumerate() {
+        if ty != own {
+            let name = parameters.get(position).copied().unwrap_or_default();
+            return refuse(format!("the argument `{name}` is `{own}`, and was `{ty}` when `{saved}` was saved"));
+        }
+    }
+    if types.len() != own.len() {
+        let what =
+            format!("the function has {} arguments, and had {} when `{saved}` was saved", own.len(), types.len());
+        return refuse(what);
+    }
+    if let Some((was, is)) = names.iter().zip(parameters).find(|(was, is)| was != is) {
+        return refuse(format!("the argument `{is}` was `{was}` when `{saved}` was saved"));
+    }
+    if result != own_result {
+        return refuse(format!("the result is `{own_result}`, and was `{result}` when `{saved}` was saved"));
+    }
+    match reader.size()? == lifted {
+        true => Ok(()),
+        false => refuse(format!("the function combines other numbers with arrays than when `{saved}` was saved")),
+    }
+}
+
+fn without_paths(name: &str) -> String {
+    let (mut short, mut word) = (String::new(), String::new());
+    let mut characters = name.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character.is_alphanumeric() || character == '_' {
+            word.push(character);
+        } else if character == ':' && characters.peek() == Some(&':') {
+            characters.next();
+            word.clear();
+        } else if character == '\'' {
+            while characters.next_if(|next| next.is_alphanumeric() || *next == '_').is_some() {}
+            characters.next_if_eq(&' ');
+        } else {
+            short.push_str(&std::mem::take(&mut word));
+            short.push(character);
+        }
+    }
+    short + &word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_named_without_modules_and_lifetimes() {
+        type Fn1 = for<'a> fn(&'a crate::Float, Vec<(u32, Option<crate::UInt>)>, [f32; 2]) -> Result<String, u8>;
+        let (arguments, result) = types_of::<Fn1>();
+        assert_eq!(arguments, ["&Array<f32>", "Vec<(u32, Option<Array<u32>>)>", "[f32; 2]"]);
+        assert_eq!(result, "Result<String, u8>");
+        assert_eq!(types_of::<fn()>(), (vec![], "()".to_owned()));
+        assert_eq!(types_of::<fn(u8)>(), (vec!["u8".to_owned()], "()".to_owned()));
+    }
+}

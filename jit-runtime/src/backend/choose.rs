@@ -57,6 +57,22 @@ pub fn improve(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<
     }
 }
 
+/// Compiles a kernel that has code already; none where no code is generated.
+///
+/// # Errors
+///
+/// If the backend does not support the kernel.
+pub(crate) fn recompile(
+    device: Device,
+    kernel: &Kernel,
+    options: CodeOptions,
+) -> Result<Option<Box<dyn Executable>>, Error> {
+    match device {
+        Device::Cpu if cpu::is_generating() => cpu::compile(kernel, options).map(Some),
+        Device::Cpu | Device::Interpreter => Ok(None),
+    }
+}
+
 /// The properties of a device.
 ///
 /// # Errors

@@ -24,6 +24,7 @@ pub use crate::config::Effort;
 #[cfg(all(feature = "llvm", target_os = "linux"))]
 use choose::check;
 
+pub(crate) use choose::recompile;
 pub(crate) use choose::render;
 pub use choose::{Capabilities, capabilities, check_usable, compile, improve, llvm_version};
 #[cfg(loads_code)]

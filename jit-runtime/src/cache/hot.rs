@@ -161,8 +161,9 @@ impl Wanted {
 impl VariantJob {
     fn compile(&self, variant: &Variant) {
         let (facts, started, span) = (&self.facts, Instant::now(), events::begin());
-        match backend::compile(facts.device, &OPTIMISED.of(&self.kernel), self.options) {
-            Ok(code) => {
+        match backend::recompile(facts.device, &OPTIMISED.of(&self.kernel), self.options) {
+            Ok(None) => {}
+            Ok(Some(code)) => {
                 variant.set_code(code);
                 stats::count_recompile();
                 let Facts { label, hash, ops, .. } = **facts;
@@ -180,7 +181,7 @@ impl VariantJob {
 fn better(entry: &Entry, optimised: &Kernel) -> Result<Option<Box<dyn Executable>>, Error> {
     let thorough = CodeOptions { effort: Effort::Thorough, ..entry.options };
     if entry.is_standing_in() {
-        return backend::compile(entry.facts.device, optimised, thorough).map(Some);
+        return backend::recompile(entry.facts.device, optimised, thorough);
     }
     backend::improve(entry.facts.device, optimised, entry.options)
 }

@@ -96,9 +96,10 @@ fn entry_with(
     executable: Box<dyn Executable>,
     (label, site): (Label, Option<Site>),
 ) -> Entry {
-    let (compile_time, load_time, effort) = (Duration::ZERO, Some(Duration::ZERO), Effort::Thorough);
+    let (compile_time, load_time) = (Duration::ZERO, Some(Duration::ZERO));
+    let made_with = CodeOptions { effort: Effort::Thorough, ..options };
     let (hash, compiled_ops) = (hash::kernel(&kernel, device, options), kernel.op_count());
-    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, effort };
+    let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, made_with };
     Entry::new(kernel, executable, &origin)
 }
 

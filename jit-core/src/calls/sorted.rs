@@ -14,6 +14,7 @@ use super::switch::{Callable, SwitchIndex, Target, call, checked};
 use crate::array::{Array, UInt};
 use crate::capture::launches;
 use crate::graph::Var;
+use crate::graph::device::Devices;
 use crate::graph::payload::How;
 use crate::graph::weak::Weak;
 use crate::misuse::{self, Misuse};
@@ -77,6 +78,8 @@ where
         Target::Known(target) => return targets[target].call(arguments),
         Target::Lanes(selector, index) => (selector, index),
     };
+    // Lists of lanes are on the device of what they select.
+    let _scope = Devices::of_all(arrays(&arguments).iter().chain([&index])).enter();
     let (index, groups) =
         sort(&selector, &index, targets.len(), "lanes are known only when the kernel runs: call `jit::switch`", site);
     if groups.is_some() {

@@ -12,7 +12,7 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
-use jit_runtime::device::{Device, current_device};
+use jit_runtime::device::{Device, DeviceScope};
 use jit_runtime::recording::{Recording, Replayed};
 use jit_runtime::{Error, Site, cache, cancel};
 use parking_lot::Mutex;
@@ -25,6 +25,7 @@ use super::layout::{self, Gradients, Layout, Widths};
 use super::mismatch::{Summary, cannot_be_compiled, describe, refuse_inside};
 use super::{host, shared};
 use crate::capture::launches::Purpose;
+use crate::graph::device::{self, Devices};
 use crate::trace::fast::{self, FastMath};
 use crate::trace::{function_label, report};
 
@@ -81,19 +82,21 @@ impl Program {
         let _operation = cancel::begin();
         let function = Function::at(site, name, parameters, Options::DEFAULT).with_policy(policy);
         let again = again.map(body_as_compiled);
-        let (words, widths, own) = with_scratch(|scratch| {
+        let (device, words, widths, own) = with_scratch(|scratch| {
             scratch.layout.fill_compiled(arguments, (parameters, lifted), Gradients::Stop);
+            let device = device_of(name, &scratch.layout, site)?;
+            let _scope = DeviceScope::enter(device);
             let (words, widths) = (scratch.layout.words.clone().into(), scratch.layout.widths());
             let again = again.as_ref().filter(|_| scratch.layout.is_enabled() && !scratch.layout.carries_to_shared());
             let gradients = if again.is_some() { Gradients::Flow } else { Gradients::Stop };
             scratch.layout.fill_compiled(arguments, (parameters, lifted), gradients);
             let call = Call::<'_, A, R>::new(&function, site, TypeId::of::<A::Proxies>(), again.cloned());
-            Ok::<_, Error>((words, widths, call.fix(scratch, arguments, body, gradients)?))
+            Ok::<_, Error>((device, words, widths, call.fix(scratch, arguments, body, gradients)?))
         })?;
         Ok(Program {
             function,
             lifted,
-            device: current_device(),
+            device,
             words,
             summary: describe(arguments, parameters),
             widths,
@@ -148,6 +151,7 @@ impl Program {
         with_scratch(|scratch| {
             self.fill(scratch, &arguments, Gradients::Stop);
             self.check(&arguments, &scratch.layout, site)?;
+            let _scope = Devices::of(self.device).enter();
             let body = self.again.as_ref().and_then(|body| body.downcast_ref::<Body<A::Proxies, R>>());
             let body = body.filter(|_| scratch.layout.carries() && !scratch.layout.carries_to_shared());
             if body.is_some() {
@@ -212,8 +216,8 @@ impl Program {
     /// Checks what recordings rely on besides sizes.
     fn check(&self, arguments: &impl Arguments, layout: &Layout, site: Site) -> Result<(), Error> {
         let Fixed { plan, entry, .. } = &*self.own;
-        if self.device != current_device() {
-            return Err(self.other_device(site));
+        if layout.devices != Devices::NONE && layout.devices != Devices::of(self.device) {
+            return Err(self.other_device(layout, site));
         }
         if *self.words != *layout.words {
             return Err(self.other_arguments(arguments, None, site));
@@ -250,6 +254,15 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let entry = Entry::new(&scratch.layout, (lifted, widths), &traced.decided, CallPlan::Elsewhere, templates);
         Ok(Fixed { words: scratch.layout.words.clone().into(), gradients, plan, entry })
     }
+}
+
+/// Returns the device of a function's arguments.
+fn device_of(name: &str, layout: &Layout, site: Site) -> Result<Device, Error> {
+    if layout.devices.are_several() {
+        let vars = layout.inputs.iter().map(|input| &input.var);
+        return Err(device::several_error(&format!("the arguments for which `{name}` is compiled"), vars, site));
+    }
+    Ok(layout.devices.or_current())
 }
 
 /// Returns a body that runs again under the settings of this thread.

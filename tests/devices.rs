@@ -118,6 +118,23 @@ fn values_on_different_devices_do_not_combine() {
     });
 }
 
+#[jit(dispatch)]
+trait Scale {
+    fn scaled(&self, x: &Float) -> Float;
+}
+
+#[derive(Traverse)]
+struct By {
+    by: Float,
+}
+
+#[jit]
+impl Scale for By {
+    fn scaled(&self, x: &Float) -> Float {
+        x * &self.by
+    }
+}
+
 #[jit]
 fn looped(x: &Float, step: &Float) -> Float {
     let (mut x, mut count) = (x.clone(), UInt::from(0));
@@ -240,6 +257,13 @@ fn control_flow_is_where_its_values_are() {
             assert_eq!(sorted.device(), own);
             assert_eq!(sorted.to_vec().unwrap(), [2.0, 4.0, 6.0, 16.0]);
             assert_eq!(called.to_vec().unwrap(), [2.0, 4.0, 6.0, 16.0]);
+        }
+        let scale = |by: f32| Box::new(By { by: floats(own, &[by]) }) as Box<dyn Scale>;
+        let scales: Instances<dyn Scale> = Instances::from_iter([2.0, 3.0].map(scale));
+        let pointer = scales.at(&numbers(own, &[0, 1, 1, 0]));
+        for pointer in [pointer.sorted(), pointer] {
+            let scaled = pointer.scaled(&x);
+            assert_eq!((scaled.device(), scaled.to_vec().unwrap()), (own, vec![2.0, 6.0, 9.0, 8.0]));
         }
     });
 }

@@ -17,9 +17,12 @@ const COUNT: usize = 70;
 /// The codes by the index of the device.
 const CODES: [u8; COUNT] = codes();
 
-/// The index of the device of each code; [`NO_INDEX`] for other bytes.
-const INDICES: [u8; 256] = indices();
-const NO_INDEX: u8 = u8::MAX;
+/// The index of the device of each code.
+static INDICES: [u8; 256] = indices();
+/// What is there for the empty set.
+const OF_NONE: u8 = u8::MAX - 1;
+/// What is there for sets of several devices.
+const OF_SEVERAL: u8 = u8::MAX;
 
 const fn codes() -> [u8; COUNT] {
     let (mut codes, mut count, mut code) = ([0; COUNT], 0, 0_u8);
@@ -34,7 +37,8 @@ const fn codes() -> [u8; COUNT] {
 }
 
 const fn indices() -> [u8; 256] {
-    let (mut indices, mut index) = ([NO_INDEX; 256], 0);
+    let (mut indices, mut index) = ([OF_SEVERAL; 256], 0);
+    indices[0] = OF_NONE;
     while index < COUNT {
         indices[CODES[index] as usize] = index as u8;
         index += 1;
@@ -87,14 +91,14 @@ impl Devices {
     /// Returns whether there are several.
     #[inline]
     pub(crate) fn are_several(self) -> bool {
-        self.0 != 0 && INDICES[usize::from(self.0)] == NO_INDEX
+        INDICES[usize::from(self.0)] == OF_SEVERAL
     }
 
     /// Returns the device, if there is exactly one.
     #[inline]
     pub(crate) fn single(self) -> Option<Device> {
         let index = INDICES[usize::from(self.0)];
-        if index == NO_INDEX { None } else { Device::from_index(usize::from(index)) }
+        if index >= OF_NONE { None } else { Device::from_index(usize::from(index)) }
     }
 
     /// Returns the device, if there is exactly one; otherwise that of new values.

@@ -260,7 +260,7 @@ fn control_flow_is_where_its_values_are() {
         }
         let scale = |by: f32| Box::new(By { by: floats(own, &[by]) }) as Box<dyn Scale>;
         let scales: Instances<dyn Scale> = Instances::from_iter([2.0, 3.0].map(scale));
-        let pointer = scales.at(&numbers(own, &[0, 1, 1, 0]));
+        let pointer = scales.at(&numbers(own, &[1, 2, 2, 1]));
         for pointer in [pointer.sorted(), pointer] {
             let scaled = pointer.scaled(&x);
             assert_eq!((scaled.device(), scaled.to_vec().unwrap()), (own, vec![2.0, 6.0, 9.0, 8.0]));

@@ -15,8 +15,8 @@ use crate::schedule;
 use crate::trace::record;
 
 impl<T: Element> Array<T> {
-    /// Returns the array on a device: itself if it is there, otherwise a copy. The copy is made at once, so the array is
-    /// evaluated, and waited for. Gradients flow through it, back to the device of the array.
+    /// Returns the array on a device: itself if it is there, otherwise a copy. The copy is made at once, so the array
+    /// is evaluated, and waited for. Gradients flow through it, back to the device of the array.
     ///
     /// What is computed from constants alone is on no device before it is evaluated; it is evaluated on this one.
     /// Constants themselves combine with arrays on any device, and are returned as they are.

@@ -1,6 +1,6 @@
-//! The key of a call: the shape of its arguments, their host values, and which arrays are the same.
+//! The key of a call: the shape of its arguments, their device and host values, and which arrays are the same.
 //!
-//! The device of the arguments is. Sizes are not part of it: recordings have guards for them. Nor are the bits of constants, which a recording may have
+//! Sizes are not part of it: recordings have guards for them. Nor are the bits of constants, which a recording may have
 //! compiled in or may take as inputs.
 
 use jit_runtime::device::Device;

@@ -104,7 +104,7 @@ fn values_on_different_devices_do_not_combine() {
             &|| looped(&x, &y),
         ];
         for (number, program) in programs.iter().enumerate() {
-            let message = message_of(|| program());
+            let message = message_of(program);
             assert!(message.contains(&format!("`{own}`")) && message.contains(&format!("`{other}`")), "{message}");
             assert!(message.contains("x.to(device)?"), "{message}");
             assert!(message.contains(file!()), "{message}");
@@ -167,7 +167,7 @@ fn a_copy_is_another_array_and_gradients_flow_back() {
 
         let plain = floats(own, &[5.0]);
         let mut copy = plain.to(other).unwrap();
-        copy.scatter(&Float::from(6.0), &UInt::from(0));
+        copy.scatter(6.0, &UInt::from(0));
         assert_eq!((copy.item().unwrap(), plain.item().unwrap()), (6.0, 5.0));
     });
 }

@@ -104,7 +104,7 @@ fn elsewhere(x: &Float64) -> Float64 {
 
 #[test]
 fn of_copies_on_other_devices() {
-    check(&[("to", elsewhere)]);
+    on_each_device(|| check_function("to", &elsewhere, &VALUES));
 }
 
 #[test]

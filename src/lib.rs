@@ -74,7 +74,8 @@
 //! ```
 //!
 //! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded on first use. Without it a program
-//! runs on [`Device::Interpreter`]. [`with_device`] selects the device for a part of the program.
+//! runs on [`Device::Interpreter`]. [`with_device`] selects the device of the new values of a part of the program;
+//! what is computed from them is there, too. [`Array::to`] copies.
 //!
 //! **Exactness.** No operation is contracted or approximated by default, and devices agree to the bit. [`fast_math`]
 //! and `#[jit(fast_math)]` select faster functions with errors of a few more units in the last place.

@@ -204,7 +204,7 @@ fn look_up_and_launch() -> Result<Parts, jit::Error> {
 
 /// Kernels that are not in a cache, on the interpreter: verification, passes, preparation.
 fn prepare_kernel() -> Result<Parts, jit::Error> {
-    let x = resident(4)?;
+    let x = resident(4)?.to(Device::Interpreter)?;
     let mut length = 200;
     only(move || {
         length += 1;
@@ -215,7 +215,7 @@ fn prepare_kernel() -> Result<Parts, jit::Error> {
 }
 
 fn interpret() -> Result<Parts, jit::Error> {
-    let x = resident(1000)?;
+    let x = resident(1000)?.to(Device::Interpreter)?;
     only(move || jit::with_device(Device::Interpreter, || evaluated(&(straight(&x, 20), control_flow(&x, &x)))))
 }
 

@@ -188,7 +188,8 @@ fn kernel(ops: usize) -> Kernel {
 }
 
 fn arguments(width: usize) -> Result<Vec<Argument>, Error> {
-    let buffer = || Ok(Argument::Buffer(Buffer::from_bytes(&vec![0; 4 * width])?, width));
+    let buffer =
+        || -> Result<Argument, Error> { Ok(Argument::Buffer(Buffer::from_bytes(&vec![0; 4 * width])?, width)) };
     Ok(vec![buffer()?, buffer()?])
 }
 

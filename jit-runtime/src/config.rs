@@ -35,9 +35,11 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DEVICE",
         takes: "`cpu` (or `llvm`) or `interpreter`",
         default: "cpu",
-        doc: "where arrays are computed",
+        doc: "where new arrays are, unless the program says otherwise",
         apply: |config, text| {
-            config.device = Some(Device::from_name(text).ok_or(Refused::One(&["cpu", "llvm", "interpreter"]))?);
+            // GPUs have names, but no build can use one.
+            let device = Device::from_name(text).filter(|device| Device::HOST.contains(device));
+            config.device = Some(device.ok_or(Refused::One(&["cpu", "llvm", "interpreter"]))?);
             Ok(())
         },
     },

@@ -1,37 +1,14 @@
-//! Devices: where kernels run.
+//! Devices: where values are, and kernels run.
 //!
-//! The device of each array is determined when it is made: by [`with_device`] on the thread, otherwise by
-//! [`set_device`], otherwise by `JIT_DEVICE`; the default is the CPU.
-
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, Ordering};
+//! The device of an array in memory is determined when it is made: by [`with_device`] on the thread, otherwise by
+//! [`set_device`], otherwise by `JIT_DEVICE`; the default is the CPU. What is computed from it is on the same device.
 
 use crate::backend::{self, Capabilities};
 pub use crate::config::Device;
-use crate::{Error, config, launch};
+pub use crate::current_device::{DeviceScope, current_device};
+use crate::{Error, current_device, launch};
 
-/// The value of [`CHOSEN`] while no device has been set.
-const UNCHOSEN: u8 = u8::MAX;
-static CHOSEN: AtomicU8 = AtomicU8::new(UNCHOSEN);
-
-thread_local! {
-    static SCOPED: Cell<Option<Device>> = const { Cell::new(None) };
-}
-
-/// The device that new arrays of this thread are for.
-#[must_use]
-pub fn current_device() -> Device {
-    SCOPED.get().unwrap_or_else(process_device)
-}
-
-fn process_device() -> Device {
-    match CHOSEN.load(Ordering::Relaxed) {
-        UNCHOSEN => config::get().device.unwrap_or(Device::Cpu),
-        index => Device::ALL[usize::from(index)],
-    }
-}
-
-/// Sets the device for new arrays of the process.
+/// Sets the device for new values of the process. Existing values stay where they are.
 ///
 /// # Errors
 ///
@@ -39,20 +16,16 @@ fn process_device() -> Device {
 /// is then unchanged.
 pub fn set_device(device: Device) -> Result<(), Error> {
     backend::check_usable(device)?;
-    CHOSEN.store(device as u8, Ordering::Relaxed);
+    current_device::choose(device);
     Ok(())
 }
 
-/// Runs a closure with a device for the new arrays of this thread. The previous device is restored afterwards, also
-/// when the closure panics.
+/// Runs a closure with a device for the new values of this thread. The previous device is restored afterwards, also
+/// when the closure panics. Values that exist are computed with where they are.
+///
+/// If the device cannot be used, making an array in the closure fails, with the reason.
 pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Device>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            SCOPED.set(self.0);
-        }
-    }
-    let _restore = Restore(SCOPED.replace(Some(device)));
+    let _scope = DeviceScope::enter(device);
     body()
 }
 
@@ -102,10 +75,10 @@ pub fn processor() -> Result<Processor, Error> {
     Err(Error::new(crate::ErrorKind::NoDevice, "no code is generated for this system: kernels are interpreted"))
 }
 
-/// All devices of this build, including those that cannot be used on this machine.
+/// The devices of this machine, including those that are not fully functional.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
-    Device::ALL.into_iter().map(describe).collect()
+    Device::HOST.into_iter().map(describe).collect()
 }
 
 fn describe(device: Device) -> DeviceInfo {
@@ -137,11 +110,25 @@ mod tests {
 
     #[test]
     fn names_lead_back_to_devices() {
-        for device in Device::ALL {
-            assert_eq!(Device::from_name(device.name()), Some(device));
+        for device in [Device::Cpu, Device::Interpreter, Device::Cuda(0), Device::Cuda(255)] {
+            assert_eq!(Device::from_name(&device.to_string()), Some(device));
+            assert_eq!(Device::from_index(device.index()), Some(device));
         }
         assert_eq!(Device::from_name("llvm"), Some(Device::Cpu));
-        assert_eq!(Device::from_name("abacus"), None);
+        assert_eq!(Device::from_name("cuda"), Some(Device::Cuda(0)));
+        for name in ["abacus", "cuda:", "cuda:256", "cuda:-1", "cpu:0"] {
+            assert_eq!(Device::from_name(name), None, "{name}");
+        }
+        assert_eq!(Device::from_index(258), None);
+    }
+
+    #[test]
+    fn a_gpu_is_refused_with_the_reason() {
+        let error = set_device(Device::Cuda(1)).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::NoDevice);
+        assert!(error.to_string().contains("`cuda:1` cannot be used"), "{error}");
+        let made = with_device(Device::Cuda(1), || crate::memory::Buffer::alloc(4));
+        assert_eq!(made.unwrap_err().kind(), crate::ErrorKind::NoDevice);
     }
 
     #[test]

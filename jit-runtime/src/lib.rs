@@ -18,6 +18,7 @@ pub mod cache;
 pub mod cancel;
 mod clock;
 pub mod config;
+mod current_device;
 pub mod device;
 pub mod dump;
 mod error;

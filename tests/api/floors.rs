@@ -70,6 +70,7 @@ const PARTS: [(&str, &[&str]); 2] = [
             "clock",
             "cancel",
             "config",
+            "current_device",
             "log",
             "dump",
             "ir",

@@ -94,6 +94,19 @@ fn target(x: &Float64) -> Float64 {
     (x * 0.5 + 0.3).cos() + 1.5
 }
 
+/// Computes on another device, and returns to that of the argument.
+fn elsewhere(x: &Float64) -> Float64 {
+    let own = x.device();
+    let other = if own == Device::Cpu { Device::Interpreter } else { Device::Cpu };
+    let there = x.sin().to(other).unwrap().exp();
+    (&there * &there).to(own).unwrap() * x
+}
+
+#[test]
+fn of_copies_on_other_devices() {
+    on_each_device(|| check_function("to", &elsewhere, &VALUES));
+}
+
 #[test]
 fn of_arrays() {
     check(&[

@@ -257,6 +257,7 @@ fn every_statement_names_a_test() {
         include_str!("page.rs"),
         include_str!("literals.rs"),
         include_str!("loops.rs"),
+        include_str!("../devices.rs"),
         include_str!("../evaluation.rs"),
         include_str!("../api/determinism.rs"),
         include_str!("../api/float_mode.rs"),

@@ -24,7 +24,7 @@ fn run_much() {
     let x = Float::linspace(0.5, 2.0, 1 << 14);
     jit::eval(&x).unwrap();
     let first = waves(&x).to_vec().unwrap();
-    assert_eq!(first, jit::with_device(Device::Interpreter, || waves(&x).to_vec().unwrap()));
+    assert_eq!(first, waves(&x.to(Device::Interpreter).unwrap()).to_vec().unwrap());
     let is_auto = std::env::var("JIT_TIER").unwrap() == "auto";
     let mut calls = 0;
     while calls < ENOUGH || (is_auto && !is_improved() && calls < MOST) {

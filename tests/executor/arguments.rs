@@ -133,7 +133,7 @@ fn devices_are_checked() {
     let exe = exe.unwrap();
     let x = Float::from([1.0, 2.0]);
     let error = jit::with_device(Device::Cpu, || exe.call(&x, &x)).unwrap_err().to_string();
-    assert!(error.contains("interpreter") && error.contains("with_device"), "{error}");
+    assert!(error.contains("`interpreter`") && error.contains("x.to(Device::Interpreter)"), "{error}");
 }
 
 // rows: K108

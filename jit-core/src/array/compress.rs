@@ -63,6 +63,7 @@ impl Mask {
             launches::refuse_reading(self.var(), site)?;
             return Ok(if bits & 1 == 0 { UInt::zeros(0) } else { UInt::arange(width) });
         }
+        let _scope = self.var().devices().enter();
         launches::refuse_unknown("counts the true lanes of a mask", site)?;
         schedule::evaluate(&[self.var()], "its true lanes are counted", site)?;
         let buffer = self.var().data().expect("an array that was evaluated is in memory");

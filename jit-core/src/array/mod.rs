@@ -20,12 +20,13 @@
 //! | reductions of segments | `segments` |
 //! | derivatives of operations that are lowered to others | `derivatives` |
 //! | reading back, printing | `read`, `view`, `convert`, `print`, `columns` |
+//! | copies on other devices | `transfer` |
 
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
 use jit_runtime::Site;
-use jit_runtime::device::{Device, current_device};
+use jit_runtime::device::Device;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 use crate::graph::Var;
@@ -70,6 +71,7 @@ mod scatter;
 mod search;
 mod segments;
 mod shape;
+mod transfer;
 mod traverse;
 pub mod trees;
 mod view;
@@ -198,10 +200,11 @@ impl<T: Element> Array<T> {
         self.var.width()
     }
 
-    /// Returns the device on which the array is or will be computed.
+    /// Returns the device that the array is on: that of its memory, or of what it is computed from. An array that is
+    /// computed from constants alone has none until it is evaluated; the result is then the device of new arrays.
     #[must_use]
     pub fn device(&self) -> Device {
-        current_device()
+        self.var.devices().or_current()
     }
 
     /// Gives the array a name, shown by [`crate::whos`], drawings and messages. Returns the array.

@@ -8,12 +8,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use jit_runtime::ir::Type;
+use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, Site};
 
 use super::switch::{Callable, SwitchIndex, Target, call, checked};
-use crate::array::{Array, UInt};
+use crate::array::{Array, Element, UInt};
 use crate::capture::launches;
 use crate::graph::Var;
+use crate::graph::device::Devices;
 use crate::graph::payload::How;
 use crate::graph::weak::Weak;
 use crate::misuse::{self, Misuse};
@@ -77,6 +79,8 @@ where
         Target::Known(target) => return targets[target].call(arguments),
         Target::Lanes(selector, index) => (selector, index),
     };
+    // Lists of lanes are on the device of what they select.
+    let _scope = Devices::of_all(arrays(&arguments).iter().chain([&index])).enter();
     let (index, groups) =
         sort(&selector, &index, targets.len(), "lanes are known only when the kernel runs: call `jit::switch`", site);
     if groups.is_some() {
@@ -212,5 +216,13 @@ fn by_target(index: &Var, count: usize) -> Vec<(u32, UInt)> {
         }
     }
     let wanted = lanes.into_iter().enumerate().filter(|(_, lanes)| !lanes.is_empty());
-    wanted.map(|(target, lanes)| (target as u32, UInt::from(lanes))).collect()
+    wanted.map(|(target, lanes)| (target as u32, list(&lanes))).collect()
+}
+
+/// Returns a list of lanes. As a constant it selects from values on any device.
+fn list(lanes: &[u32]) -> UInt {
+    match Buffer::from_bytes(u32::as_bytes(lanes)) {
+        Ok(buffer) => Array::from_var(record::constants(Type::U32, lanes.len(), buffer)),
+        Err(error) => misuse::panic_with(error),
+    }
 }

@@ -23,6 +23,7 @@ use super::host_call;
 use super::nodes::{self, Nodes};
 use crate::fork;
 use crate::graph::Op;
+use crate::graph::device::Devices;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::watch::{self, Watch};
 use crate::misuse;
@@ -147,7 +148,10 @@ impl Guard {
 pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     let extent = Extent::of(size);
     let var = Var::leaf(Op::Data, original.ty(), extent, 0, original.site());
-    var.set_data(Arc::clone(buffer));
+    match original.devices() {
+        Devices::NONE => drop(var.set_constant_data(Arc::clone(buffer))),
+        _ => var.set_data(Arc::clone(buffer)),
+    }
     let id = table::id_of(size);
     with(|session| {
         session.recorder.input(buffer, original.ty(), id);

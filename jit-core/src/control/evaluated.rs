@@ -18,6 +18,7 @@ use super::repeat::refuse_more;
 use crate::array::{Array, Mask};
 use crate::capture::launches;
 use crate::graph::Var;
+use crate::graph::device::Devices;
 use crate::graph::payload::State;
 use crate::misuse::{Misuse, panic_at};
 use crate::schedule;
@@ -94,6 +95,7 @@ impl Evaluated {
         }
         inits.iter().for_each(|init| region::check(init, site));
         let operation = cancel::begin();
+        let _scope = Devices::of_all(&inits).enter();
         let (current, elements) = stored_all(&inits, site);
         Evaluated {
             is_memory: vec![false; inits.len()],
@@ -432,7 +434,7 @@ fn resident(var: &Var, site: Site) -> Result<Var, Error> {
         let element = &bits.to_le_bytes()[..var.ty().size_bytes()];
         Buffer::repeated(element, var.lanes())?
     };
-    let copy = record::data_at(var.site(), var.ty(), var.width(), buffer);
+    let copy = record::constants_at(var.site(), var.ty(), var.width(), buffer);
     region::note_version(&copy, var);
     Ok(copy)
 }

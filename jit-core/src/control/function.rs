@@ -47,7 +47,7 @@ impl FunctionScope {
     }
 
     /// Notes the arguments, for reports about compilations. Their arrays are listed if `kinds`, a number for the type
-    /// of each, or the device, differ from those of the trace before.
+    /// of each, differ from those of the trace before.
     #[doc(hidden)]
     #[inline]
     pub fn arguments(&self, kinds: &[u64], list: impl FnOnce(&mut ArrayPlaces)) {

@@ -1,7 +1,7 @@
 //! The arguments of a function that is traced: where in them are arrays, and of which element types.
 //!
-//! They are only looked at when their Rust types, or the device, are others than in the trace before: that takes a few
-//! instructions, and looking at them takes long.
+//! They are only looked at when their Rust types are others than in the trace before: that takes a few instructions,
+//! and looking at them takes long.
 
 use std::any::type_name;
 

@@ -191,6 +191,11 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         if scratch.layout.carries() && (self.again.is_none() || scratch.layout.carries_to_shared()) {
             return Ok(None);
         }
+        // A recording runs on one device.
+        if scratch.layout.devices.are_several() {
+            return Ok(None);
+        }
+        let _scope = scratch.layout.devices.enter();
         host::check_arguments(&scratch.layout, self.site);
         self.evaluate(&mut scratch.layout)?;
         let (arguments, missed) = match self.replay(scratch, arguments, &mut body)? {

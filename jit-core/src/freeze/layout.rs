@@ -1,8 +1,9 @@
-//! The key of a call: the shape of its arguments, their host values, and which arrays are the same.
+//! The key of a call: the shape of its arguments, their device and host values, and which arrays are the same.
 //!
 //! Sizes are not part of it: recordings have guards for them. Nor are the bits of constants, which a recording may have
 //! compiled in or may take as inputs.
 
+use jit_runtime::device::{Device, current_device};
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
@@ -16,6 +17,7 @@ use super::argument::Arguments;
 use super::function::Entry;
 use crate::autodiff;
 use crate::graph::Op;
+use crate::graph::device::Devices;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::tape::{self, Tape};
 use crate::graph::{gradients, scopes};
@@ -76,6 +78,8 @@ pub(super) struct Layout {
     /// Contents of texts, until they are appended to the other words.
     texts: Vec<u64>,
     pub(super) inputs: Vec<Input>,
+    /// The devices of all inputs.
+    pub(super) devices: Devices,
     /// The positions of inputs by address, used if there are many.
     by_address: FxHashMap<NonNull<Node>, u32>,
     /// For each array that can be replaced, its input.
@@ -107,6 +111,7 @@ impl Layout {
         self.words.clear();
         self.texts.clear();
         self.inputs.clear();
+        self.devices = Devices::NONE;
         self.by_address.clear();
         self.order.clear();
         self.lengths.clear();
@@ -123,7 +128,7 @@ impl Layout {
     /// Visits the arguments.
     pub(super) fn fill(&mut self, arguments: &impl Arguments, names: &[&'static str]) {
         self.clear();
-        self.words.push(ambient());
+        self.words.push(0);
         let (texts, leaves) = (RefCell::new(std::mem::take(&mut self.texts)), Cell::new(0));
         let text = |text: fmt::Arguments<'_>| {
             let mut texts = texts.borrow_mut();
@@ -149,6 +154,7 @@ impl Layout {
         });
         self.texts = texts.into_inner();
         self.words.append(&mut self.texts);
+        self.words[0] = ambient(self.devices.or_current());
         self.list_sizes();
     }
 
@@ -221,6 +227,7 @@ impl Layout {
         if let (Form::Literal, Some(bits)) = (form, var.known_bits()) {
             self.literals.push(bits);
         }
+        self.devices = self.devices.and(var.devices());
         let is_repeated = is_recorded && is_separate && !is_constant && self.known(var).is_some();
         let of_form = (form as u64) << 8 | (var.ty() as u64) << 16 | u64::from(is_shared) << 40;
         self.words.push(tag(Tag::Array) | of_form | u64::from(is_recorded) << 41);
@@ -240,6 +247,7 @@ impl Layout {
         let lengths = of.lengths.filter(|_| of.var.lanes() == var.lanes());
         let (form, position) = (Form::Memory, self.inputs.len());
         self.inputs[position - 1].gradient = Some(position as u32);
+        self.devices = self.devices.and(var.devices());
         self.words.push(tag(Tag::Array) | (form as u64) << 8 | (var.ty() as u64) << 16 | 1 << 42);
         let (is_shared, is_exclusive, carries) = (false, false, false);
         self.inputs.push(Input { var, form, is_shared, is_exclusive, lengths, carries, gradient: None });
@@ -358,26 +366,18 @@ fn tag(tag: Tag) -> u64 {
     tag as u64
 }
 
-/// Returns the settings that affect a recording besides the arguments.
-fn ambient() -> u64 {
-    let device = device();
-    device << 2 | u64::from(gradients::is_suspended()) << 1 | u64::from(fast::is_on())
+/// Returns what affects a recording besides the arguments: their device, and settings.
+fn ambient(device: Device) -> u64 {
+    of_device(device) | u64::from(gradients::is_suspended()) << 1 | u64::from(fast::is_on())
 }
 
-/// Replaces the device in settings by the current one.
+/// Replaces the device in what affects a recording by the current one.
 pub(super) fn set_device(settings: &mut u64) {
-    *settings = device() << 2 | (*settings & 3);
+    *settings = of_device(current_device()) | (*settings & 3);
 }
 
-fn device() -> u64 {
-    use jit_runtime::device::{Device, current_device};
-    match current_device() {
-        Device::Cpu => 0,
-        Device::Interpreter => 1,
-        other => {
-            2 + other.to_string().bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)))
-        }
-    }
+fn of_device(device: Device) -> u64 {
+    (device.index() as u64) << 2
 }
 
 fn host(words: &mut Vec<u64>, value: &HostValue) {

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use jit_runtime::device::current_device;
 use jit_runtime::recording::GuardFailure;
 use jit_runtime::recording::file::{Read, Reader, Writer};
 use jit_runtime::{Error, ErrorKind, Site};
@@ -38,12 +37,16 @@ impl Summary {
 }
 
 impl Program {
-    /// The error of an executor that is called on another device.
+    /// The error of an executor that is called with an array on another device.
     #[cold]
-    pub(super) fn other_device(&self, site: Site) -> Error {
-        let (name, own, now) = (self.function.name, self.device(), current_device());
-        let message = format!("the executor of `{name}` was compiled for {own}, and is called on {now}");
-        let hint = format!("call it in `jit::with_device(Device::{own:?}, || …)`, or compile it for {now}");
+    pub(super) fn other_device(&self, layout: &Layout, site: Site) -> Error {
+        let (name, own) = (self.function.name, self.device());
+        let mut message = format!("the executor of `{name}` was compiled for the device `{own}`");
+        let devices = layout.inputs.iter().filter_map(|input| Some((&input.var, input.var.devices().single()?)));
+        if let Some((var, other)) = devices.into_iter().find(|(_, device)| *device != own) {
+            let _ = write!(message, ", and an argument (made at {}) is on `{other}`", var.site());
+        }
+        let hint = format!("copy it with `x.to(Device::{own:?})?`, or compile the function for arrays that are there");
         Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
     }
 

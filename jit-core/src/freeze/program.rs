@@ -13,7 +13,7 @@ use std::any::{Any, TypeId};
 use std::path::Path;
 use std::sync::Arc;
 
-use jit_runtime::device::{Device, current_device};
+use jit_runtime::device::{Device, DeviceScope, current_device};
 use jit_runtime::recording::file::{FileKind, Reader, SavedRecordings, ToSave, Writer};
 use jit_runtime::recording::{Recording, Replayed};
 use jit_runtime::{Error, ErrorKind, Site, cache, cancel};
@@ -29,6 +29,7 @@ use super::saved::{self, LoadedEntry, LoadedTemplates};
 use super::saved_types::{check_types, write_types};
 use super::{host, shared};
 use crate::capture::launches::Purpose;
+use crate::graph::device::{self, Devices};
 use crate::trace::fast::{self, FastMath};
 use crate::trace::{function_label, report};
 use crate::traverse::Build;
@@ -91,19 +92,21 @@ impl Program {
         let _operation = cancel::begin();
         let function = Function::at(site, name, parameters, Options::DEFAULT).with_policy(policy);
         let again = again.map(body_as_compiled);
-        let (words, widths, own) = with_scratch(|scratch| {
+        let (device, words, widths, own) = with_scratch(|scratch| {
             scratch.layout.fill_compiled(arguments, (parameters, lifted), Gradients::Stop);
+            let device = device_of(name, &scratch.layout, site)?;
+            let _scope = DeviceScope::enter(device);
             let (words, widths) = (scratch.layout.words.clone().into(), scratch.layout.widths());
             let again = again.as_ref().filter(|_| scratch.layout.is_enabled() && !scratch.layout.carries_to_shared());
             let gradients = if again.is_some() { Gradients::Flow } else { Gradients::Stop };
             scratch.layout.fill_compiled(arguments, (parameters, lifted), gradients);
             let call = Call::<'_, A, R>::new(&function, site, TypeId::of::<A::Proxies>(), again.cloned());
-            Ok::<_, Error>((words, widths, call.fix(scratch, arguments, body, gradients)?))
+            Ok::<_, Error>((device, words, widths, call.fix(scratch, arguments, body, gradients)?))
         })?;
         Ok(Program {
             function,
             lifted,
-            device: current_device(),
+            device,
             words,
             summary: describe(arguments, parameters),
             widths,
@@ -248,6 +251,7 @@ impl Program {
         with_scratch(|scratch| {
             self.fill(scratch, &arguments, Gradients::Stop);
             self.check(&arguments, &scratch.layout, site)?;
+            let _scope = Devices::of(self.device).enter();
             let body = self.again.as_ref().and_then(|body| body.downcast_ref::<Body<A::Proxies, R>>());
             let body = body.filter(|_| scratch.layout.carries() && !scratch.layout.carries_to_shared());
             if body.is_some() {
@@ -312,8 +316,8 @@ impl Program {
     /// Checks what recordings rely on besides sizes.
     fn check(&self, arguments: &impl Arguments, layout: &Layout, site: Site) -> Result<(), Error> {
         let Fixed { plan, entry, .. } = &*self.own;
-        if self.device != current_device() {
-            return Err(self.other_device(site));
+        if layout.devices != Devices::NONE && layout.devices != Devices::of(self.device) {
+            return Err(self.other_device(layout, site));
         }
         if *self.words != *layout.words {
             return Err(self.other_arguments(arguments, None, site));
@@ -351,6 +355,15 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let entry = Entry::new(&scratch.layout, (lifted, widths), &traced.decided, CallPlan::Elsewhere, templates);
         Ok(Fixed { words: scratch.layout.words.clone().into(), gradients, plan, entry })
     }
+}
+
+/// Returns the device of a function's arguments.
+fn device_of(name: &str, layout: &Layout, site: Site) -> Result<Device, Error> {
+    if layout.devices.are_several() {
+        let vars = layout.inputs.iter().map(|input| &input.var);
+        return Err(device::several_error(&format!("the arguments for which `{name}` is compiled"), vars, site));
+    }
+    Ok(layout.devices.or_current())
 }
 
 /// Returns a body that runs again under the settings of this thread.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `node`, `op` | nodes of one cache line each, counted handles; the operations of nodes |
 //! | `weak` | references that do not keep nodes alive |
+//! | `cost`, `device` | what recording an expression again costs; the device of a value |
 //! | `payload` | the parts of a node outside its cache line: loops, branches, scatters, library calls |
 //! | `inputs` | the inputs of a node, with their roles |
 //! | `pool` | their memory |
@@ -13,7 +14,9 @@
 //! | `gradients`, `scopes`, `tape` | through which nodes gradients flow; what nodes keep for differentiation |
 //! | `labels`, `describe` | names that users give to arrays; values in messages |
 
+mod cost;
 mod describe;
+pub(crate) mod device;
 pub(crate) mod edges;
 pub(crate) mod gradients;
 pub(crate) mod inputs;

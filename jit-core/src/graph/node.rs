@@ -22,10 +22,11 @@ use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::SizeId;
 
+use super::device::Devices;
 use super::edges::Dropped;
 use super::op::Op;
 use super::payload::{Payload, RegionId};
-use super::{gradients, labels, pool, scopes, tape, watch};
+use super::{cost, device, gradients, labels, pool, scopes, tape, watch};
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
@@ -66,14 +67,17 @@ pub(crate) mod flag {
 const LOCAL_LEN: usize = 1;
 
 /// The fields that are fixed while a node lives, except for the size, which ends with its recording.
-struct Head {
+pub(super) struct Head {
     op: Op,
     ty: Type,
     /// How often the expression was recorded again for a gather from it, up to 255 times.
-    copies: AtomicU8,
+    pub(super) copies: AtomicU8,
     lanes: u32,
     region: AtomicU32,
-    cost: u16,
+    /// Up to 255.
+    pub(super) cost: u8,
+    /// The bits of [`Devices`]. A value without one gets that of its memory.
+    devices: AtomicU8,
     /// While a frozen function is recorded, the expression of its width.
     size: AtomicU16,
     site: SiteOrNext,
@@ -131,6 +135,7 @@ impl Node {
                 lanes: 0,
                 region: AtomicU32::new(RegionId::NONE.get()),
                 cost: 0,
+                devices: AtomicU8::new(0),
                 size: AtomicU16::new(0),
                 site: SiteOrNext { next: ptr::null_mut() },
             }),
@@ -160,7 +165,7 @@ impl Node {
     }
 
     #[inline]
-    fn head(&self) -> &Head {
+    pub(super) fn head(&self) -> &Head {
         // SAFETY: nodes are reached through handles, which keep them alive, so nobody writes the head.
         unsafe { &*self.head.get() }
     }
@@ -327,17 +332,20 @@ impl Var {
     #[inline]
     pub(crate) fn new(draft: Draft<'_>) -> Var {
         let mut seen = 0;
-        let mut cost = draft.op.weight() as u16;
+        let mut cost = draft.op.weight();
+        let mut devices = 0;
         let node = pool::take();
         // SAFETY: addresses of nodes stay valid for ever.
         let this = unsafe { node.as_ref() };
         for (slot, operand) in draft.operands.iter().enumerate() {
             let address = match operand {
                 Some(operand) => {
+                    let head = operand.node().head();
                     seen |= operand.flags();
+                    devices |= head.devices.load(Ordering::Relaxed);
                     // What a gather reads from is in memory when it runs.
                     let is_read = operand.has_data() || slot == 0 && draft.op == Op::Gather;
-                    cost = cost.saturating_add(if is_read { 1 } else { operand.node().head().cost });
+                    cost += if is_read { 1 } else { u32::from(head.cost) };
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()
                 }
                 None => ptr::null_mut(),
@@ -363,7 +371,8 @@ impl Var {
             copies: AtomicU8::new(0),
             lanes: draft.width.lanes,
             region: AtomicU32::new(draft.region.get()),
-            cost,
+            cost: cost.min(cost::MOST) as u8,
+            devices: AtomicU8::new(devices),
             size: AtomicU16::new(draft.width.size.0),
             site: SiteOrNext { site: draft.site },
         };
@@ -371,6 +380,9 @@ impl Var {
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
         let var = Var(node);
+        if Devices::from_bits(devices).are_several() {
+            device::refuse_several(&var);
+        }
         let var = if flags & flag::GRAD != 0 { scopes::completed(var) } else { var };
         if table::is_recording() {
             watch::recorded(&var);
@@ -507,23 +519,6 @@ impl Var {
         is_param.then(|| self.node().operands[LOCAL_LEN].load(Ordering::Relaxed).addr() as u32)
     }
 
-    /// Returns the total weight of the node and its transitive inputs, shared parts counted once per use.
-    #[inline]
-    pub(crate) fn cost(&self) -> u32 {
-        u32::from(self.node().head().cost)
-    }
-
-    /// Returns how often the expression was recorded again.
-    pub(crate) fn copies(&self) -> u32 {
-        self.node().head().copies.load(Ordering::Relaxed).into()
-    }
-
-    /// Counts that the expression is recorded again.
-    pub(crate) fn add_copy(&self) {
-        let copies = &self.node().head().copies;
-        copies.store(copies.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
-    }
-
     #[inline]
     pub(crate) fn flags(&self) -> u16 {
         (self.node().life.load(Ordering::Relaxed) & flag::ALL) as u16
@@ -647,13 +642,49 @@ impl Var {
         self.op().holds_bits() || self.has_data()
     }
 
-    /// Assigns elements to the node. If another thread was faster, its elements are retained.
+    /// Returns the device of the value.
+    #[inline]
+    pub(crate) fn devices(&self) -> Devices {
+        Devices::from_bits(self.node().head().devices.load(Ordering::Relaxed))
+    }
+
+    /// Sets the device of a node that nobody else has seen.
+    pub(super) fn set_devices(&self, devices: Devices) {
+        self.node().head().devices.store(devices.bits(), Ordering::Relaxed);
+        if devices.are_several() {
+            device::refuse_several(self);
+        }
+    }
+
+    /// Assigns elements to the node, which is then on their device. If another thread was faster, its elements are
+    /// retained.
     pub(crate) fn set_data(&self, buffer: Arc<Buffer>) {
+        let devices = Devices::of(buffer.device());
+        if self.set_constant_data(buffer) {
+            self.node().head().devices.store(devices.bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// Assigns elements that are the same constants on every device: the node remains without one. Returns false if
+    /// another thread was faster.
+    pub(crate) fn set_constant_data(&self, buffer: Arc<Buffer>) -> bool {
         debug_assert!(!self.op().holds_bits() && !self.op().holds_payload());
         let word = Arc::into_raw(buffer).expose_provenance() as u64;
         if self.node().word.compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // SAFETY: the word was leaked above and did not get into the node.
             drop(unsafe { Arc::from_raw(ptr::with_exposed_provenance::<Buffer>(word as usize)) });
+            return false;
+        }
+        true
+    }
+
+    /// Assigns the elements of another node, if it has any.
+    pub(crate) fn share_data(&self, other: &Var) {
+        let Some(buffer) = other.data() else { return };
+        if other.devices() == Devices::NONE {
+            self.set_constant_data(buffer);
+        } else {
+            self.set_data(buffer);
         }
     }
 

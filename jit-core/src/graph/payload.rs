@@ -13,6 +13,7 @@ use jit_runtime::report::Assertion;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use super::device::Devices;
 use super::node::{Draft, Var, flag};
 use super::op::Op;
 use super::weak::Weak;
@@ -73,14 +74,20 @@ impl Payload {
         }
     }
 
-    /// Returns the flags that a node inherits through the payload.
-    pub(crate) fn flags(&self) -> u16 {
+    /// Returns the flags and the devices that a node inherits through the payload.
+    pub(crate) fn inherited(&self) -> (u16, Devices) {
         let mut flags = if matches!(self, Payload::Scatter(_)) { flag::EFFECT } else { 0 };
-        self.inputs().for_each(|(_, var)| flags |= var.flags() & (flag::EFFECT | flag::GRAD));
+        let mut devices = Devices::NONE;
+        self.inputs().for_each(|(_, var)| {
+            flags |= var.flags() & (flag::EFFECT | flag::GRAD);
+            devices = devices.and(var.devices());
+        });
         match self {
             // Its parameters carry gradients wherever they could.
-            Payload::Loop(payload) if !payload.states.iter().any(|state| state.carries) => flags & !flag::GRAD,
-            _ => flags,
+            Payload::Loop(payload) if !payload.states.iter().any(|state| state.carries) => {
+                (flags & !flag::GRAD, devices)
+            }
+            _ => (flags, devices),
         }
     }
 
@@ -344,17 +351,20 @@ pub(crate) type Sizes = SmallVec<[Size; 4]>;
 /// Creates the node of a loop, branch or scatter, which only its results refer to.
 pub(crate) fn control_node(op: Op, width: Extent, mut payload: Payload, region: RegionId, site: Site) -> Var {
     scopes::restrict(&mut payload);
-    Var::new(Draft {
+    let (flags, devices) = payload.inherited();
+    let node = Var::new(Draft {
         op,
         ty: Type::Bool,
         width,
         region,
-        flags: flag::CONTROL | payload.flags(),
+        flags: flag::CONTROL | flags,
         operands: [None; 3],
         position: 0,
         word: payload.into_word(),
         site,
-    })
+    });
+    node.set_devices(devices);
+    node
 }
 
 /// Creates one result of a loop, branch or scatter.

@@ -302,9 +302,7 @@ pub(crate) fn taped(value: &Var, tape: Tape, site: Site) -> Var {
         scopes::note(&node);
     }
     with_record(&node, |record| record.tape = Some(tape));
-    if let Some(buffer) = value.data() {
-        node.set_data(buffer);
-    }
+    node.share_data(value);
     node
 }
 

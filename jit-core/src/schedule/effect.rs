@@ -16,6 +16,7 @@ use rustc_hash::FxHashSet;
 use super::order::{Entry, NONE, Walk};
 use crate::fork;
 use crate::graph::Var;
+use crate::graph::device::Devices;
 use crate::graph::edges::Edges;
 use crate::graph::node::flag;
 use crate::graph::op::Op;
@@ -172,6 +173,10 @@ impl<'e> Walk<'e> {
             return Place { memory: entry.memory, ready: entry.stage + 1, previous: NONE };
         }
         if is_sole && array.has_data() {
+            if array.devices() == Devices::NONE {
+                // Constants of the host, where there is the memory of both devices.
+                array.data().iter().for_each(|buffer| buffer.adopt());
+            }
             return Place { memory: self.add_memory(Memory::Taken(number)), ready: 0, previous: NONE };
         }
         let stage = self.stage_after(number);

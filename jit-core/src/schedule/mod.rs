@@ -39,6 +39,7 @@ use smallvec::SmallVec;
 
 use crate::capture::{self, host_call, launches};
 use crate::fork;
+use crate::graph::device::Devices;
 use crate::graph::edges::Edges;
 use crate::graph::node::flag;
 use crate::graph::payload::RegionId;
@@ -110,6 +111,9 @@ struct Planned {
     origins: Option<Box<TraceOrigins>>,
 }
 
+/// Values to be evaluated. Usually few.
+type Missing<'a> = SmallVec<[&'a Var; 8]>;
+
 /// A value and the memory that it gets.
 type Written = (Var, Arc<Buffer>);
 
@@ -146,10 +150,11 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result
         launches::give_up(|| "lanes print, or are checked, which a replay cannot reproduce".to_owned());
     }
     // Usually few, and nothing else than the wanted ones.
-    let mut missing: SmallVec<[&Var; 8]> = SmallVec::new();
-    let mut flags = 0;
+    let mut missing: Missing<'_> = SmallVec::new();
+    let (mut flags, mut devices) = (0, Devices::NONE);
     for var in wanted.iter().copied().filter(|var| !var.is_evaluated()) {
         flags |= var.flags();
+        devices = devices.and(var.devices());
         missing.push(var);
     }
     if !marked.is_empty() || !reports.is_empty() {
@@ -158,19 +163,51 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result
         let all = marked.chain(reports.iter().flat_map(|report| &report.arrays));
         missing.extend(all.filter(|var| !var.is_evaluated()));
         flags = missing.iter().fold(0, |flags, var| flags | var.flags());
+        devices = Devices::of_all(missing.iter().copied());
     }
-    let outcome = if missing.is_empty() {
+    let outcome = if devices.are_several() {
+        evaluate_by_device(&missing, why, site)
+    } else if missing.is_empty() {
         Ok(())
-    } else if flags & flag::EFFECT != 0 {
-        effect::alone(|| {
-            missing.retain(|var| !var.is_evaluated());
-            evaluate_missing(&missing, why, site)
-        })
     } else {
-        evaluate_missing(&missing, why, site)
+        let _scope = devices.enter();
+        evaluate_together(&mut missing, flags, why, site)
     };
     drop(missing);
     finish_reports(reports, outcome)
+}
+
+/// Evaluates values on one device.
+#[inline]
+fn evaluate_together(missing: &mut Missing<'_>, flags: u16, why: &'static str, site: Site) -> Result<(), Error> {
+    if flags & flag::EFFECT == 0 {
+        return evaluate_missing(missing, why, site);
+    }
+    effect::alone(|| {
+        missing.retain(|var| !var.is_evaluated());
+        evaluate_missing(missing, why, site)
+    })
+}
+
+/// Evaluates values on several devices: those of one device after those of another, in the order in which the devices
+/// occur. Values without a device are on that of new values.
+#[cold]
+fn evaluate_by_device(missing: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
+    let current = current_device();
+    let device_of = |var: &Var| Devices::of(var.devices().single().unwrap_or(current));
+    let mut devices: SmallVec<[Devices; 4]> = SmallVec::new();
+    for var in missing {
+        if !devices.contains(&device_of(var)) {
+            devices.push(device_of(var));
+        }
+    }
+    devices.into_iter().try_for_each(|device| {
+        let _scope = device.enter();
+        let is_there = |var: &&Var| device_of(var) == device && !var.is_evaluated();
+        let mut missing: Missing<'_> = missing.iter().copied().filter(is_there).collect();
+        let flags = missing.iter().fold(0, |flags, var| flags | var.flags());
+        if missing.is_empty() { Ok(()) } else { evaluate_together(&mut missing, flags, why, site) }
+    })
 }
 
 /// Prints the reports of kernels that were launched. The others wait for the next evaluation, except those that can

@@ -17,6 +17,7 @@ use super::group::{self, Group};
 use super::order::{Entry, Graph, NONE};
 use super::{Plan, Planned, Step, effect, emit, explain, function, label, run_new, selected_derivative, written};
 use crate::capture::launches;
+use crate::graph::device::Devices;
 use crate::graph::node::flag;
 use crate::graph::payload::How;
 use crate::graph::{Op, Var, edges};
@@ -53,7 +54,7 @@ impl Selected {
             let (index, value) = (&selection.lanes, &narrow);
             scatter(&mut wide, &Request { how: How::Write, index, value, expected: None, mask: None });
             super::evaluate(&[&wide], "the results of writes are retained", site)?;
-            wide.data().into_iter().for_each(|buffer| var.set_data(buffer));
+            var.share_data(&wide);
         }
         Ok(())
     }
@@ -79,6 +80,7 @@ pub(crate) fn evaluate_selected(
     why: &'static str,
     site: Site,
 ) -> Result<Option<Selected>, Error> {
+    let _scope = Devices::of_all(wanted.iter().copied().chain([&selection.lanes])).enter();
     let compute = || compute(selection, wanted, why, site);
     if wanted.iter().any(|var| var.flags() & flag::EFFECT != 0) { effect::alone(compute) } else { compute() }
 }

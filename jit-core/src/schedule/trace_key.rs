@@ -162,7 +162,7 @@ impl Drop for Trace<'_> {
 
 impl<'e> Walk<'e> {
     fn all(&mut self, wanted: &[&'e Var]) -> Option<()> {
-        self.form.words.push(current_device() as u64);
+        self.form.words.push(current_device().index() as u64);
         let mut numbers: SmallVec<[u64; 8]> = SmallVec::new();
         for var in wanted {
             numbers.push(self.visit(var)?.into());

@@ -132,7 +132,7 @@ fn in_memory(source: &Var) -> Var {
     let Some(bits) = source.known_bits() else { return source.clone() };
     let size = source.ty().size_bytes();
     match Buffer::repeated(&bits.to_ne_bytes()[..size], source.lanes()) {
-        Ok(buffer) => record::data(source.ty(), source.width(), buffer),
+        Ok(buffer) => record::constants(source.ty(), source.width(), buffer),
         Err(error) => misuse::panic_with(error),
     }
 }
@@ -177,10 +177,11 @@ impl Position {
     fn substitute(&self, source: &Var) -> Option<Var> {
         let is_repeated = region::innermost_loop() != RegionId::NONE;
         let is_cheap = !is_repeated || source.cost() <= MAX_LOOP_COST;
-        let copied = source.cost().saturating_mul(source.copies());
+        let most = MAX_COPIED_COST + LAUNCH_COST / (source.lanes() as u32).max(1);
+        let copied = source.cost_up_to(most).saturating_mul(source.copies());
         // What library calls have computed is often a small table, from which many lanes read.
         let is_table = source.flags() & flag::CONTROL != 0 && source.lanes() < self.index.lanes() / 2;
-        if is_table || !is_cheap || copied > MAX_COPIED_COST + LAUNCH_COST / (source.lanes() as u32).max(1) {
+        if is_table || !is_cheap || copied > most {
             return None;
         }
         let max_reads = if source.lanes() < FEW_LANES { usize::MAX } else { MANY_READS - 1 };

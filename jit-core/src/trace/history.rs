@@ -28,7 +28,7 @@ const ODD: u64 = 0xf135_7aea_2e62_a9c5;
 pub(crate) struct History {
     /// Hashes of the values of the `#[constexpr]` parameters in the last trace.
     constexprs: [AtomicU64; MAX_CONSTEXPRS],
-    /// A hash of the types of the arguments, and of the device, in the last trace.
+    /// A hash of the types of the arguments in the last trace.
     arguments: AtomicU64,
     traces: AtomicU64,
     compiles: AtomicU64,
@@ -40,7 +40,8 @@ pub(crate) struct History {
 struct Compiled {
     /// The values of the `#[constexpr]` parameters in the last trace, by position.
     constexprs: Vec<(usize, &'static str, String)>,
-    arguments: Option<Arguments>,
+    /// The arrays in the arguments of the last trace.
+    arguments: Option<Arc<[(String, Type)]>>,
     kernels: Vec<Known>,
     changes: Vec<(Site, CodeChange)>,
 }
@@ -57,7 +58,7 @@ struct Known {
     arguments: Option<Arguments>,
 }
 
-/// The arrays in the arguments of a trace: the place of each, and its element type; and the device.
+/// The arrays in the arguments of a trace: the place of each, and its element type; and the device of a kernel.
 #[derive(Clone, PartialEq, Debug)]
 struct Arguments {
     arrays: Arc<[(String, Type)]>,
@@ -148,7 +149,7 @@ impl fmt::Display for CodeChange {
                 write!(f, "`{path}` had elements of {before}, and has {now}")
             }
             CodeChange::ArgumentDevice { path, before, now } => {
-                write!(f, "`{path}` was on the device `{}`, and is on `{}`", before.name(), now.name())
+                write!(f, "`{path}` was on the device `{before}`, and is on `{now}`")
             }
             CodeChange::ElementType { before, now } => write!(f, "an array had elements of {before}, and has {now}"),
             CodeChange::Operations { before, now } => {
@@ -223,11 +224,10 @@ impl History {
         }
     }
 
-    /// Returns whether the types of the arguments, or the device, are others than in the trace before.
+    /// Returns whether the types of the arguments are others than in the trace before.
     #[inline]
     pub(crate) fn has_other_arguments(&self, kinds: &[u64]) -> bool {
-        let device = current_device() as u64 + 1;
-        let hash = kinds.iter().fold(device, |hash, kind| (hash.rotate_left(9) ^ kind).wrapping_mul(ODD));
+        let hash = kinds.iter().fold(1, |hash: u64, kind| (hash.rotate_left(9) ^ kind).wrapping_mul(ODD));
         self.arguments.load(Ordering::Relaxed) != hash && {
             self.arguments.store(hash, Ordering::Relaxed);
             true
@@ -237,7 +237,7 @@ impl History {
     /// Notes the arrays in the arguments of a trace.
     #[cold]
     pub(crate) fn note_arguments(&self, arrays: Vec<(String, Type)>) {
-        self.compiled.lock().arguments = Some(Arguments { arrays: arrays.into(), device: current_device() });
+        self.compiled.lock().arguments = Some(arrays.into());
     }
 
     /// Notes that a kernel was compiled.
@@ -247,7 +247,10 @@ impl History {
         let (kernel, scalars) = (prepared.kernel(), prepared.scalars());
         let (kernel, options) = (kernel.clone(), prepared.options());
         let mut compiled = self.compiled.lock();
-        let (constexprs, arguments) = (compiled.constexprs.clone(), compiled.arguments.clone());
+        // The evaluation is in the scope of their device.
+        let device = current_device();
+        let arguments = compiled.arguments.clone().map(|arrays| Arguments { arrays, device });
+        let constexprs = compiled.constexprs.clone();
         let known = Known { kernel, literals: literals.to_vec(), scalars, options, constexprs, arguments };
         let nearest = compiled.kernels.iter().rev().min_by_key(|earlier| earlier.distance(&known));
         let change = nearest.map_or(CodeChange::First, |earlier| change(earlier, &known));

@@ -122,13 +122,35 @@ pub(crate) fn data(ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var
 /// Like [`data`], for a line of the user's program that is not our caller.
 #[track_caller]
 pub(crate) fn data_at(site: Site, ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
+    let var = without_elements(site, ty, width, &buffer);
+    var.set_data(buffer);
+    var
+}
+
+/// Records elements in memory that the host has made from constants. As other constants, they are on no device, and
+/// combine with values on any.
+#[track_caller]
+pub(crate) fn constants(ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
+    constants_at(Site::here(), ty, width, buffer)
+}
+
+/// Like [`constants`], for a line of the user's program that is not our caller.
+#[track_caller]
+pub(crate) fn constants_at(site: Site, ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
+    let var = without_elements(site, ty, width, &buffer);
+    var.set_constant_data(buffer);
+    var
+}
+
+/// Records an array whose elements, in this memory, are still to be assigned.
+#[track_caller]
+fn without_elements(site: Site, ty: Type, width: impl Into<Size>, buffer: &Arc<Buffer>) -> Var {
     let width = Extent::of(width);
     debug_assert!(buffer.size_bytes() >= width.lanes as usize * ty.size_bytes());
     let var = Var::new(leaf(Op::Data, ty, width, 0, site));
     if launches::is_recording() {
-        launches::note_constant(&var, &buffer);
+        launches::note_constant(&var, buffer);
     }
-    var.set_data(buffer);
     var
 }
 
@@ -276,10 +298,10 @@ pub(crate) fn detached(a: &Var) -> Var {
     }
     let (op, ty, width, operands, site) = (Op::Identity, a.ty(), a.extent(), [None; 3], Site::here());
     // The same memory: no kernel copies it, and what gradients flow through is not kept.
-    if let Some(buffer) = a.data() {
+    if a.has_data() {
         let region = RegionId::NONE;
         let value = Var::new(Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site });
-        value.set_data(buffer);
+        value.share_data(a);
         numbering::note_made(&value);
         return value;
     }

@@ -219,7 +219,7 @@ impl Content {
     /// Creates an array of a report.
     fn array(&self, ty: Type, width: usize, buffer: &Arc<Buffer>) -> Var {
         let var = Var::new(self.draft(Op::Data, ty, width));
-        var.set_data(Arc::clone(buffer));
+        var.set_constant_data(Arc::clone(buffer));
         var
     }
 

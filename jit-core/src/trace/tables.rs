@@ -12,6 +12,7 @@ use jit_runtime::memory::Buffer;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use super::record;
+use crate::graph::device::Devices;
 use crate::graph::node::Var;
 use crate::graph::weak::Weak;
 use crate::size::table;
@@ -70,7 +71,7 @@ pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Va
         for (place, var) in values {
             read(var, &mut bytes[place * size..][..size])?;
         }
-        Ok(record::data(ty, span, Buffer::from_bytes(&bytes)?))
+        stored(ty, span, &bytes, &vars)
     })
 }
 
@@ -90,8 +91,16 @@ pub(crate) fn joined(sources: &[Var]) -> Option<Var> {
             read(var, part)?;
             rest = after;
         }
-        Ok(record::data(ty, count, Buffer::from_bytes(&bytes)?))
+        stored(ty, count, &bytes, &vars)
     })
+}
+
+/// Returns an array of these elements, on the device of their sources.
+fn stored(ty: Type, len: usize, bytes: &[u8], sources: &[&Var]) -> Result<Var, Error> {
+    let devices = Devices::of_all(sources.iter().copied());
+    let _scope = devices.enter();
+    let buffer = Buffer::from_bytes(bytes)?;
+    Ok(if devices == Devices::NONE { record::constants(ty, len, buffer) } else { record::data(ty, len, buffer) })
 }
 
 fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {

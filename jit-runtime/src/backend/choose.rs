@@ -4,7 +4,7 @@ use super::{CodeOptions, Executable, interpreter};
 use crate::config::Device;
 use crate::dump::Form;
 use crate::ir::{self, Kernel};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, current_device};
 
 /// The properties of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,6 +31,7 @@ pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<
             outcome => outcome,
         },
         Device::Cpu | Device::Interpreter => interpreted(kernel, options),
+        Device::Cuda(_) => Err(current_device::no_gpu(device)),
     }
 }
 
@@ -53,7 +54,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Error> {
 pub fn improve(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Option<Box<dyn Executable>>, Error> {
     match device {
         Device::Cpu if cpu::is_generating() => cpu::improve(kernel, options),
-        Device::Cpu | Device::Interpreter => Ok(None),
+        Device::Cpu | Device::Interpreter | Device::Cuda(_) => Ok(None),
     }
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn recompile(
 ) -> Result<Option<Box<dyn Executable>>, Error> {
     match device {
         Device::Cpu if cpu::is_generating() => cpu::compile(kernel, options).map(Some),
-        Device::Cpu | Device::Interpreter => Ok(None),
+        Device::Cpu | Device::Interpreter | Device::Cuda(_) => Ok(None),
     }
 }
 
@@ -82,6 +83,7 @@ pub fn capabilities(device: Device) -> Result<Capabilities, Error> {
     match device {
         Device::Cpu => cpu::capabilities(),
         Device::Interpreter => Ok(Capabilities { name: "interpreter".into(), vector_lanes: 1, features: Vec::new() }),
+        Device::Cuda(_) => Err(current_device::no_gpu(device)),
     }
 }
 
@@ -91,10 +93,7 @@ pub fn capabilities(device: Device) -> Result<Capabilities, Error> {
 ///
 /// Why not.
 pub fn check_usable(device: Device) -> Result<(), Error> {
-    match device {
-        // Without LLVM the interpreter runs the kernels of the CPU.
-        Device::Cpu | Device::Interpreter => Ok(()),
-    }
+    current_device::check_usable(device)
 }
 
 /// The version of the LLVM that compiles, and the file that it is in; loads it.
@@ -141,7 +140,7 @@ pub(crate) fn object_for(
 ) -> Result<Option<Box<[u8]>>, Error> {
     match device {
         Device::Cpu if cpu::is_generating() => cpu::object_for(kernel, options, target).map(Some),
-        Device::Cpu | Device::Interpreter => Ok(None),
+        Device::Cpu | Device::Interpreter | Device::Cuda(_) => Ok(None),
     }
 }
 
@@ -155,7 +154,7 @@ pub(crate) fn is_llvm_loaded() -> bool {
 pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
     match device {
         Device::Cpu if cpu::is_generating() => cpu::render(kernel, options, form),
-        Device::Cpu | Device::Interpreter => None,
+        Device::Cpu | Device::Interpreter | Device::Cuda(_) => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a kernel runs.
+/// Where a value is, and where kernels run that compute with it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Device {
@@ -10,34 +10,67 @@ pub enum Device {
     Cpu,
     /// All cores of this machine, operation by operation: slow, without dependencies, and the reference for results.
     Interpreter,
+    /// The NVIDIA GPU with this number, from 0 on. No build can use one yet: making an array on it is the error
+    /// [`NoDevice`](crate::ErrorKind::NoDevice).
+    Cuda(u8),
 }
 
 impl Device {
-    /// Every device that this build knows.
-    pub const ALL: [Device; 2] = [Device::Cpu, Device::Interpreter];
+    /// The devices that every machine has.
+    pub const HOST: [Device; 2] = [Device::Cpu, Device::Interpreter];
 
-    /// The name that `JIT_DEVICE` takes.
+    /// The name of its kind.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Device::Cpu => "cpu",
             Device::Interpreter => "interpreter",
+            Device::Cuda(_) => "cuda",
         }
     }
 
-    /// The device with this name; `llvm` is another name of the CPU.
+    /// The device with this name, as `Display` writes it: `cpu` (or `llvm`), `interpreter`, `cuda:1` for the second GPU
+    /// (`cuda` for the first).
     #[must_use]
     pub fn from_name(name: &str) -> Option<Device> {
         match name {
             "llvm" => Some(Device::Cpu),
-            _ => Device::ALL.into_iter().find(|device| device.name() == name),
+            "cuda" => Some(Device::Cuda(0)),
+            _ => match name.strip_prefix("cuda:") {
+                Some(number) => number.parse().ok().map(Device::Cuda),
+                None => Device::HOST.into_iter().find(|device| device.name() == name),
+            },
+        }
+    }
+
+    /// A number of its own, for keys and tables: 0 for the CPU, 1 for the interpreter, from 2 on for GPUs.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Device::Cpu => 0,
+            Device::Interpreter => 1,
+            Device::Cuda(number) => 2 + number as usize,
+        }
+    }
+
+    /// The device with this [`index`](Device::index), if there is one.
+    #[must_use]
+    pub const fn from_index(index: usize) -> Option<Device> {
+        match index {
+            0 => Some(Device::Cpu),
+            1 => Some(Device::Interpreter),
+            2..=257 => Some(Device::Cuda((index - 2) as u8)),
+            _ => None,
         }
     }
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        match self {
+            Device::Cpu | Device::Interpreter => f.write_str(self.name()),
+            Device::Cuda(number) => write!(f, "cuda:{number}"),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use super::task::Task;
 use crate::cache::cost;
+use crate::current_device::current_device;
 use crate::memory::{self, Buffer};
 
 /// This many launches may be in flight, however much they write: one more than run, if each takes all threads. With
@@ -69,14 +70,17 @@ impl Flight {
         self.tasks.values()
     }
 
-    /// A buffer of this size that nothing but launches in flight uses, the latest such: a launch that writes it will
-    /// come after them. Those of launches on few threads are not returned, since others may run beside these.
+    /// A buffer of this size on the current device that nothing but launches in flight uses, the latest such: a launch
+    /// that writes it will come after them. Those of launches on few threads are not returned, since others may run
+    /// beside these.
     pub(super) fn reusable(&self, size_bytes: usize) -> Option<Arc<Buffer>> {
         // While their lists are locked, these launches retain their buffers.
         let lists: SmallVec<[_; MOST]> = self.tasks.values().rev().filter_map(|task| task.buffers()).collect();
         let buffers = |launches| lists.iter().take(launches).flat_map(|list| list.iter()).map(|access| &access.buffer);
         let uses = |buffer| buffers(usize::MAX).filter(|other| Arc::ptr_eq(other, buffer)).count();
-        let mut fitting = buffers(LATEST).filter(|buffer| buffer.size_bytes() == size_bytes);
+        let device = current_device();
+        let mut fitting =
+            buffers(LATEST).filter(|buffer| buffer.size_bytes() == size_bytes && buffer.device() == device);
         fitting.find(|buffer| is_used_by(buffer, uses(buffer))).cloned()
     }
 

@@ -1,9 +1,10 @@
-//! The memory of one array: a block, shared by handles, with the pending launches that access it.
+//! The memory of one array: a block on a device, shared by handles, with the pending launches that access it.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::allocator::{allocate, free, trim_memory};
 use super::block::Block;
@@ -11,14 +12,20 @@ use super::failure::Failure;
 use super::order::Accesses;
 use super::reclaim;
 use super::size_class::SizeClass;
-use crate::{Error, ErrorKind};
+use crate::config::Device;
+use crate::{Error, ErrorKind, current_device};
 
 /// Memory that launches read and write. It is returned to the allocator when the last handle is dropped.
+///
+/// It is on the device that was [current](crate::device::current_device) when it was allocated. The CPU and the
+/// interpreter use the same memory, but a buffer is on one of them.
 ///
 /// The start is aligned to 64 bytes, and 64 bytes behind the end may be read.
 pub struct Buffer {
     block: ManuallyDrop<Block>,
     size_bytes: usize,
+    /// The index of the device.
+    device: AtomicU16,
     accesses: Accesses,
 }
 
@@ -33,7 +40,7 @@ impl Buffer {
     /// # Errors
     ///
     /// [`ErrorKind::OutOfMemory`] if there is none even after all launches are done and cached blocks have been
-    /// returned.
+    /// returned; [`ErrorKind::NoDevice`] if the current device cannot be used.
     pub fn alloc(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
         // SAFETY: the memory is written before it is shared.
         let buffer = unsafe { Buffer::alloc_uninit(size_bytes)? };
@@ -52,10 +59,13 @@ impl Buffer {
     ///
     /// Contents that launches or the host read must have been written before.
     pub unsafe fn alloc_uninit(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
+        let device = current_device::current_device();
+        current_device::check_usable(device)?;
         let block = SizeClass::of(size_bytes)
             .and_then(|class| allocate(class).or_else(|| allocate_again(class)))
             .ok_or_else(|| out_of_memory(size_bytes))?;
-        Ok(Arc::new(Buffer { block: ManuallyDrop::new(block), size_bytes, accesses: Accesses::default() }))
+        let (block, device) = (ManuallyDrop::new(block), AtomicU16::new(device.index() as u16));
+        Ok(Arc::new(Buffer { block, size_bytes, device, accesses: Accesses::default() }))
     }
 
     /// Makes a buffer that only identifies an array: it has no memory, and reading it, by the host or by a launch, is
@@ -100,6 +110,36 @@ impl Buffer {
             }
         }
         Ok(buffer)
+    }
+
+    /// Waits as [`Buffer::wait`] and copies the contents to memory on the current device.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`] and [`Buffer::wait`].
+    pub fn copied(&self) -> Result<Arc<Buffer>, Error> {
+        // SAFETY: all of it is written, here, before it is shared.
+        let copy = unsafe { Buffer::alloc_uninit(self.size_bytes)? };
+        let _reading = self.accesses.begin_host_read()?;
+        // SAFETY: both have this length, the copy is not shared yet, and no launch writes the original while the guard
+        // lives.
+        unsafe {
+            let (from, to) = (self.block.data.as_ptr(), copy.block.data.as_ptr());
+            std::ptr::copy_nonoverlapping(from, to, self.size_bytes);
+        }
+        Ok(copy)
+    }
+
+    /// The device that the memory is on.
+    #[inline]
+    #[must_use]
+    pub fn device(&self) -> Device {
+        Device::from_index(self.device.load(Ordering::Relaxed).into()).unwrap_or(Device::Cpu)
+    }
+
+    /// Moves the buffer to the current device, which uses the same memory as its own: one of the host.
+    pub fn adopt(&self) {
+        self.device.store(current_device::current_device().index() as u16, Ordering::Relaxed);
     }
 
     /// The requested number of bytes.
@@ -262,6 +302,20 @@ pub(crate) fn out_of_memory(size_bytes: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::current_device::DeviceScope;
+
+    #[test]
+    fn a_copy_is_on_the_current_device() {
+        let original = {
+            let _scope = DeviceScope::enter(Device::Cpu);
+            Buffer::from_bytes(&[1, 2, 3]).unwrap()
+        };
+        let _scope = DeviceScope::enter(Device::Interpreter);
+        let copy = original.copied().unwrap();
+        original.write(0, &[9, 9, 9]).unwrap();
+        assert_eq!((original.device(), copy.device()), (Device::Cpu, Device::Interpreter));
+        assert_eq!(&*copy.bytes().unwrap(), [1, 2, 3]);
+    }
 
     #[test]
     fn contents_survive_and_the_padding_is_readable() {

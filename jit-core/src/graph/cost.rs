@@ -1,0 +1,78 @@
+//! The cost of a value: the total weight of its node and what is behind it, shared parts counted once per use.
+//!
+//! A node stores it up to 255. Larger ones matter only for expressions of few lanes, for which it is counted.
+
+use std::sync::atomic::Ordering;
+
+use super::node::Var;
+use super::op::Op;
+
+/// The largest cost that a node stores; it represents larger ones, too.
+pub(super) const MOST: u32 = u8::MAX as u32;
+
+impl Var {
+    /// Returns the cost, if it is below 255; otherwise 255.
+    #[inline]
+    pub(crate) fn cost(&self) -> u32 {
+        u32::from(self.node().head().cost)
+    }
+
+    /// Returns the cost, or some number above the limit if it is larger.
+    pub(crate) fn cost_up_to(&self, limit: u32) -> u32 {
+        if self.cost() < MOST || limit < MOST {
+            return self.cost();
+        }
+        let (mut cost, mut pending) = (0_u32, vec![self.clone()]);
+        while let Some(var) = pending.pop() {
+            match var.cost() {
+                _ if var.has_data() => cost += 1,
+                own if own < MOST => cost += own,
+                _ => {
+                    // What a gather reads from is in memory when it runs.
+                    let first = u32::from(var.op() == Op::Gather);
+                    cost += var.op().weight() + first;
+                    pending.extend((first as usize..var.op().slots()).filter_map(|slot| var.operand(slot)));
+                }
+            }
+            if cost > limit {
+                break;
+            }
+        }
+        cost
+    }
+
+    /// Returns how often the expression was recorded again.
+    pub(crate) fn copies(&self) -> u32 {
+        self.node().head().copies.load(Ordering::Relaxed).into()
+    }
+
+    /// Counts that the expression is recorded again.
+    pub(crate) fn add_copy(&self) {
+        let copies = &self.node().head().copies;
+        copies.store(copies.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jit_runtime::ir::{BinaryOp, Type};
+
+    use super::*;
+    use crate::trace::record::{binary, lane_index, literal};
+
+    #[test]
+    fn large_costs_are_counted() {
+        let mut x = binary(BinaryOp::Add, &lane_index(8), &literal(Type::U32, 5, 1));
+        let mut cost = 1;
+        assert_eq!((x.cost(), x.cost_up_to(u32::MAX)), (cost, cost));
+        // The square of a sum uses it twice.
+        for _ in 0..10 {
+            x = binary(BinaryOp::Add, &x, &binary(BinaryOp::Xor, &x, &lane_index(8)));
+            cost = 2 * cost + 2;
+        }
+        assert!(cost > 2 * MOST);
+        assert_eq!((x.cost(), x.cost_up_to(u32::MAX)), (MOST, cost));
+        let up_to = x.cost_up_to(700);
+        assert!(up_to > 700 && up_to < cost, "{up_to} of {cost}");
+    }
+}

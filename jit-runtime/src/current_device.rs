@@ -1,0 +1,92 @@
+//! The device of new values: chosen for the process, or for a scope on one thread.
+//!
+//! Existing values are not concerned: whoever computes with them enters a scope of their device, so that memory and
+//! launches in it are there. So the layers below launches, which know nothing of values, have one place to ask.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::config::{self, Device};
+use crate::{Error, ErrorKind};
+
+/// The value of [`CHOSEN`] while no device has been set.
+const UNCHOSEN: usize = usize::MAX;
+/// The index of the device of the process.
+static CHOSEN: AtomicUsize = AtomicUsize::new(UNCHOSEN);
+
+thread_local! {
+    static SCOPED: Cell<Option<Device>> = const { Cell::new(None) };
+}
+
+/// The device of new values of this thread.
+#[must_use]
+#[inline]
+pub fn current_device() -> Device {
+    SCOPED.get().unwrap_or_else(process_device)
+}
+
+fn process_device() -> Device {
+    let chosen = Device::from_index(CHOSEN.load(Ordering::Relaxed));
+    chosen.or(config::get().device).unwrap_or(Device::Cpu)
+}
+
+/// Sets the device for new values of the process.
+pub(crate) fn choose(device: Device) {
+    CHOSEN.store(device.index(), Ordering::Relaxed);
+}
+
+/// Until it is dropped, new values of the thread are on a device. Scopes nest.
+#[derive(Debug)]
+#[must_use]
+pub struct DeviceScope(Option<Device>);
+
+impl DeviceScope {
+    /// Begins a scope.
+    pub fn enter(device: Device) -> DeviceScope {
+        DeviceScope(SCOPED.replace(Some(device)))
+    }
+}
+
+impl Drop for DeviceScope {
+    fn drop(&mut self) {
+        SCOPED.set(self.0);
+    }
+}
+
+/// Checks whether kernels can run on a device, and memory can be allocated there.
+///
+/// # Errors
+///
+/// [`ErrorKind::NoDevice`], with the reason.
+#[inline]
+pub(crate) fn check_usable(device: Device) -> Result<(), Error> {
+    match device {
+        // Without LLVM the interpreter runs the kernels of the CPU.
+        Device::Cpu | Device::Interpreter => Ok(()),
+        Device::Cuda(_) => Err(no_gpu(device)),
+    }
+}
+
+#[cold]
+pub(crate) fn no_gpu(device: Device) -> Error {
+    Error::new(ErrorKind::NoDevice, format!("the device `{device}` cannot be used: this version runs nothing on GPUs"))
+        .with_hint("use `Device::Cpu`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_nest_and_concern_one_thread() {
+        let before = current_device();
+        let outer = DeviceScope::enter(Device::Interpreter);
+        let inner = DeviceScope::enter(Device::Cpu);
+        assert_eq!(current_device(), Device::Cpu);
+        drop(inner);
+        assert_eq!(current_device(), Device::Interpreter);
+        assert_eq!(std::thread::spawn(current_device).join().unwrap(), before);
+        drop(outer);
+        assert_eq!(current_device(), before);
+    }
+}

@@ -139,6 +139,9 @@ pub mod tensor;
 pub mod texture;
 pub mod warnings;
 
+#[doc(inline)]
+pub use nn::traced::trace;
+
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -31,7 +31,7 @@ pub mod trace;
 pub mod traverse;
 
 #[doc(hidden)]
-pub use array::print::fmt_shaped;
+pub use array::print::{fmt_shaped, fmt_unread};
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
     IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Sorting, UInt,

@@ -185,7 +185,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     ) -> Result<Option<R>, Error> {
         let _operation = cancel::begin();
         let mut body = Some(body);
-        scratch.layout.fill(&arguments, self.function.parameters);
+        self.function.fill(&mut scratch.layout, &arguments);
         if scratch.layout.carries() && (self.again.is_none() || scratch.layout.carries_to_shared()) {
             return Ok(None);
         }

@@ -106,10 +106,10 @@ pub use jit_core::calls::{
 };
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Executor, Float, Float64, FloatElement, Half, HostValue, Int, Int8,
-    Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Profile,
+    Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Mode, Number, Operand, Profile,
     Promote, PromotesTo, Scan, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64,
-    Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule,
-    select, sync, trees, whos,
+    Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, mode,
+    schedule, select, set_mode, sync, trees, whos,
 };
 #[doc(inline)]
 pub use jit_core::{ad, executor, freeze, profile};

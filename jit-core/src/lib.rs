@@ -43,6 +43,7 @@ pub use enums::{Traced, TracedEnum};
 pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
 pub use executor::Executor;
 pub use profile::{Profile, profile};
+pub use schedule::eager::{Mode, mode, set_mode};
 pub use size::Size;
 pub use trace::fast_math;
 pub use traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};

@@ -1,6 +1,8 @@
 //! Tests of modules, layers, losses and their training through the public interface of `jit`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
+#[path = "../shared/alone.rs"]
+mod alone;
 mod basics;
 mod data;
 #[cfg(feature = "safetensors")]

@@ -15,6 +15,7 @@
 //! | explanations of evaluations | `explain` |
 //! | remarks about slow kernels, for profiles | `remarks` |
 //! | elements for the host | `read` |
+//! | evaluating after each operation | `eager` |
 //! | computing only some lanes | `selected` |
 //! | library calls | `native` |
 //!
@@ -50,6 +51,7 @@ use crate::trace::report::{self, Report};
 
 mod check;
 mod draw;
+pub(crate) mod eager;
 mod effect;
 mod emit;
 mod explain;

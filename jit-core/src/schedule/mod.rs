@@ -433,6 +433,7 @@ pub(crate) fn state_name(var: &Var) -> &'static str {
 /// Takes the locks of this folder, and of those that it names, for a fork.
 fn hold(held: &mut Vec<Held>) {
     effect::hold(held);
+    remarks::hold(held);
     trace::hold(held);
     capture::hold(held);
     graph::hold(held);

@@ -24,6 +24,8 @@ mod gradients;
 mod history;
 #[path = "evaluation/keys.rs"]
 mod keys;
+#[path = "evaluation/lazy.rs"]
+mod lazy;
 #[path = "evaluation/levels.rs"]
 mod levels;
 #[path = "evaluation/literals.rs"]

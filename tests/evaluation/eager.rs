@@ -24,7 +24,7 @@ fn launches(run: impl FnOnce()) -> u64 {
     jit::stats().launches - before
 }
 
-// rows: O08
+// rows: O11
 #[test]
 fn each_operation_is_evaluated_when_it_returns() {
     in_eager_mode("each_operation_is_evaluated_when_it_returns", || {
@@ -61,6 +61,7 @@ fn frozen(x: &Float) -> Float {
     (x * 2.0 + 1.0).sqrt()
 }
 
+// rows: O11
 #[test]
 fn regions_and_recordings_are_evaluated_whole() {
     in_eager_mode("regions_and_recordings_are_evaluated_whole", || {
@@ -75,6 +76,7 @@ fn regions_and_recordings_are_evaluated_whole() {
     });
 }
 
+// rows: O11
 #[test]
 fn values_without_contents_stay_lazy_and_gradients_flow() {
     in_eager_mode("values_without_contents_stay_lazy_and_gradients_flow", || {

@@ -65,6 +65,7 @@ fn recording_evaluates_nothing() {
     });
 }
 
+// rows: O09
 #[test]
 fn each_cause_of_an_evaluation_is_logged() {
     type Cause = (&'static str, fn(&Float));

@@ -38,6 +38,7 @@ mod size_results;
 mod sizes;
 mod sizes_fuzz;
 mod state;
+mod states;
 mod targets;
 mod tensors;
 mod tensors_fuzz;

@@ -437,6 +437,7 @@ fn what_cannot_be_replayed_is_an_error() {
     });
 }
 
+// rows: O51 O54
 #[test]
 fn a_panic_in_forward_leaves_nothing() {
     on_each_device(|| {
@@ -447,6 +448,7 @@ fn a_panic_in_forward_leaves_nothing() {
         traced.case = 4;
         crate::assert_panics(|| drop(traced.forward(&x)), "a mistake in `forward`");
         traced.case = 5;
+        assert_eq!(traced.stats().cached, 1, "only that of the example");
         assert_eq!(traced.forward(&x).to_vec().unwrap(), [2.0, 3.0, 4.0]);
         assert_eq!((&x + 1.0).to_vec().unwrap(), [2.0, 3.0, 4.0]);
     });

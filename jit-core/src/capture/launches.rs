@@ -65,6 +65,8 @@ impl Purpose {
 /// The recording so far.
 pub(super) struct Session {
     purpose: Purpose,
+    /// The call that is recorded.
+    site: Site,
     pub(super) nodes: Nodes,
     recorder: Recorder,
     /// Opaque values that each replay computes or receives.
@@ -105,6 +107,12 @@ fn purpose() -> Purpose {
     with(|session| session.purpose).unwrap_or(Purpose::Freeze)
 }
 
+/// Names the call that is recorded, at the end of a message.
+fn begun() -> String {
+    let site = with(|session| session.site);
+    site.map_or_else(String::new, |site| format!("; it is recorded for the call at {}:{}", site.file(), site.line()))
+}
+
 /// Returns whether arrays from elsewhere become constants of the current recording.
 fn keeps_foreign() -> bool {
     purpose() == Purpose::Compile
@@ -126,14 +134,15 @@ pub(crate) fn unwritten() -> Result<Option<Arc<Buffer>>, Error> {
 /// A recording that is aborted when this is dropped.
 pub(crate) struct Guard(());
 
-/// Begins a recording.
-pub(crate) fn begin(purpose: Purpose) -> Guard {
+/// Begins the recording of a call.
+pub(crate) fn begin(purpose: Purpose, site: Site) -> Guard {
     watch::begin(Watch { recorded: nodes::note, used: host_call::check_operands });
     table::begin();
     let recorder = Recorder::new(current_device());
     let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
     put(Some(Session {
         purpose,
+        site,
         nodes: Nodes::default(),
         recorder,
         scalars,
@@ -540,11 +549,12 @@ pub(crate) fn refuse_reading(var: &Var, site: Site) -> Result<(), Error> {
     }
     let made = var.site();
     let message = format!(
-        "{} reads the contents of an array of {} (made at {}:{}), which differ in the next call",
+        "{} reads the contents of an array of {} (made at {}:{}), which differ in the next call{}",
         purpose().noun(),
         var.ty(),
         made.file(),
-        made.line()
+        made.line(),
+        begun()
     );
     let hint = match purpose() {
         Purpose::Compile | Purpose::ModuleAhead => {
@@ -564,7 +574,7 @@ pub(crate) fn refuse_unknown(what: &str, site: Site) -> Result<(), Error> {
         return Ok(());
     }
     let noun = purpose().noun();
-    let message = format!("{noun} {what}, whose contents are known only when it is called");
+    let message = format!("{noun} {what}, whose contents are known only when it is called{}", begun());
     let hint = match purpose() {
         Purpose::ModuleAhead => {
             "call the module in a `#[freeze]` function, which is recorded in its first call; or pass the result as its \

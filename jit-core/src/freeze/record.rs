@@ -91,7 +91,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         purpose: Purpose,
     ) -> Result<Traced<A::Proxies, R>, Error> {
         let layout = &scratch.layout;
-        let session = launches::begin(purpose);
+        let session = launches::begin(purpose, self.site);
         let widths = layout.equal_widths(&scratch.found);
         let Ran { mut proxies, mut result, nodes, values: plain, is_unchanged, shared } =
             self.run_body(arguments, layout, (lifted, &widths), body)?;

@@ -41,7 +41,7 @@ static MODE: AtomicU8 = AtomicU8::new(if cfg!(debug_assertions) { UNKNOWN } else
 /// there. Calls of frozen functions, executors and traced modules are one operation each. A traced loop or branch is
 /// evaluated with the first operation that uses its result.
 ///
-/// ```
+/// ```standalone_crate
 /// # use jit_core as jit;
 /// use jit::Mode;
 /// use jit::prelude::*;

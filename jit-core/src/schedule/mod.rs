@@ -125,7 +125,10 @@ pub(crate) fn mark(var: &Var) {
 /// Evaluates values, and all values marked on this thread, and runs pending prints and assertions. Returns when the
 /// kernels are launched, and their reports are printed. Messages contain the reason.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
-    tape::simplify_what_is_kept();
+    // What is evaluated only because the mode is eager may stay: derivatives then have the same bits.
+    if eager::mode() == eager::Mode::Lazy {
+        tape::simplify_what_is_kept();
+    }
     let _operation = cancel::begin();
     let marked = report::take_marked();
     let own;

@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use jit_core::freeze::{Exclusive, FrozenInput, Recordable, Shared, TracedFunction, lend};
+use jit_core::freeze::{
+    Changed, CollectArrays, Exclusive, FrozenInput, Recordable, Shared, TracedFunction, after_direct, lend,
+};
 
 use super::Module;
 use crate::freeze::{Explanation, Stats};
@@ -132,8 +134,22 @@ impl<M> Traced<M> {
         let arguments = (Exclusive(&mut self.module), Shared(input));
         match self.function.call(arguments, body::<X, M>)? {
             Some(output) => Ok(output),
-            None => Ok(self.module.forward(input)),
+            None => Ok(self.run(input)),
         }
+    }
+
+    /// Runs `forward` as it is written: within another recording, or if recordings are switched off.
+    #[track_caller]
+    fn run<X>(&mut self, input: &X) -> M::Output
+    where
+        M: Module<X, Output: Recordable> + Recordable,
+    {
+        let output = self.module.forward(input);
+        after_direct(|vars| {
+            Changed(&self.module).collect(vars);
+            Changed(&output).collect(vars);
+        });
+        output
     }
 
     /// Returns the module, without its recordings.

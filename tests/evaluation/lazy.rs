@@ -62,9 +62,9 @@ fn functions_methods_and_closures_run_in_each_call_and_are_computed_when_printed
             x + y
         };
         let calls: [(&dyn Fn() -> Float, &str); 3] = [
-            (&|| distance(&x, &y), "[ 5, 13]"),
+            (&|| distance(&x, &y), "[5, 13]"),
             (&|| Scale(10.0).apply(&x), "[30, 50]"),
-            (&|| closure(&x, &y), "[ 7, 17]"),
+            (&|| closure(&x, &y), "[7, 17]"),
         ];
         for (call, text) in calls {
             RUNS.set(0);

@@ -256,6 +256,7 @@ fn states_of_arrays_are_named() {
 fn every_statement_names_a_test() {
     let sources = [
         include_str!("page.rs"),
+        include_str!("eager.rs"),
         include_str!("literals.rs"),
         include_str!("loops.rs"),
         include_str!("../evaluation.rs"),

@@ -1,6 +1,7 @@
 //! Reading contents where there are none yet: an error that names what is recorded, and where that began.
 
 use std::cell::{Cell, RefCell};
+use std::panic::AssertUnwindSafe;
 
 use jit::nn::Module;
 use jit::prelude::*;
@@ -80,7 +81,7 @@ impl Module<Float> for Reads {
 fn text_of(read: usize, program: impl FnOnce()) -> String {
     READ.set(read);
     FOUND.set(None);
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program));
+    let panic = std::panic::catch_unwind(AssertUnwindSafe(program));
     let of_panic = || message_of(|| std::panic::resume_unwind(panic.unwrap_err()));
     FOUND.take().unwrap_or_else(of_panic)
 }
@@ -139,7 +140,7 @@ fn a_value_that_escaped_from_a_trace_is_an_error_that_names_it() {
     on_each_device(|| {
         let x = Float::from([1.0, 2.0, 3.0]).make_opaque();
         for is_aborted in [false, true] {
-            let traced = std::panic::catch_unwind(|| jit::trace(Leaks { is_aborted }, &x).is_ok());
+            let traced = std::panic::catch_unwind(AssertUnwindSafe(|| jit::trace(Leaks { is_aborted }, &x).is_ok()));
             assert_eq!(traced.is_err(), is_aborted);
             let escaped = ESCAPED.take().unwrap();
             let text = escaped.to_vec().unwrap_err().to_string();

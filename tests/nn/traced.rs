@@ -501,3 +501,50 @@ fn placeholders_are_examples() {
         assert_eq!(traced.stats().recordings, 1);
     });
 }
+
+// rows: O20
+#[test]
+fn a_traced_module_has_the_same_bits_on_each_device() {
+    let outputs = std::cell::RefCell::new(Vec::new());
+    on_each_device(|| {
+        let mut traced = jit::trace(net(1), &rows::<f32>(16)).unwrap();
+        let y: Vec<Vec<f32>> = (0..3).map(|call| traced.forward(&rows::<f32>(16 + call)).to_vec().unwrap()).collect();
+        outputs.borrow_mut().push((y, bits(&traced)));
+    });
+    let outputs = outputs.into_inner();
+    assert!(outputs.len() > 1 && outputs.iter().all(|output| *output == outputs[0]));
+}
+
+// rows: O22
+#[test]
+fn the_operations_of_a_traced_module_are_fused() {
+    if alone("traced::the_operations_of_a_traced_module_are_fused", "").is_some() {
+        return;
+    }
+    on_each_device(|| {
+        let module = nn::Function::new(|x: &Tensor<f32>| (x.sin() * 2.0 + x.cos()).map(|y| y.sqrt() - 1.0).sum(..));
+        let mut traced = jit::trace(module, &rows::<f32>(100)).unwrap();
+        let x = rows::<f32>(200);
+        jit::eval(&x).unwrap();
+        let before = jit::stats().launches;
+        traced.forward(&x);
+        assert_eq!(jit::stats().launches - before, 1);
+    });
+}
+
+#[test]
+fn without_recordings_the_module_runs_as_it_is_written() {
+    if alone("traced::without_recordings_the_module_runs_as_it_is_written", "export JIT_FREEZE=off;").is_some() {
+        return;
+    }
+    on_each_device(|| {
+        let mut traced = jit::trace(Counted::new(2.0), &rows::<f32>(4)).unwrap();
+        for call in 0..3 {
+            assert_eq!(traced.runs(), call);
+            let y = traced.forward(&rows::<f32>(4));
+            assert!(y.array().is_evaluated());
+            assert_eq!(y.to_vec().unwrap(), Counted::new(2.0).forward(&rows::<f32>(4)).to_vec().unwrap());
+        }
+        assert_eq!((traced.stats().recordings, traced.stats().direct), (0, 3));
+    });
+}

@@ -21,6 +21,7 @@ use super::flows::Flows;
 use super::layout::{ArgumentSummary, Form, Layout};
 use super::shared::SharedLeaf;
 use super::{Cause, Explanation, Retrace, Stats, explain};
+use crate::capture::host_call;
 use crate::capture::launches::Purpose;
 use crate::fork;
 use crate::graph::node::Var;
@@ -371,9 +372,13 @@ impl Function {
         entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Returns the lock for recording. If another thread holds it, a traced module waits: its body runs only once.
+    /// Returns the lock for recording. If another thread holds it, a traced module waits: its body runs only once. Not in
+    /// a host call, which may be one of the body that is recorded.
     pub(super) fn try_record(&self) -> Option<MutexGuard<'_, ()>> {
-        if self.is_module { Some(self.recording.lock()) } else { self.recording.try_lock() }
+        match self.is_module && !host_call::is_inside() {
+            true => Some(self.recording.lock()),
+            false => self.recording.try_lock(),
+        }
     }
 
     /// Calls a function with each retained recording.

@@ -1,8 +1,8 @@
 //! Eager mode: each array is evaluated when the operation that makes it returns, for debugging.
 //!
 //! Everything is recorded as in lazy mode; only the moment of evaluation differs, on which no result depends. So an
-//! operation is one that a program calls: its parts, if it is lowered to several, are one evaluation. Arrays that have no
-//! contents yet stay as they are: in traced loops, branches and calls, in recordings, and those of placeholders.
+//! operation is one that a program calls: its parts, if it is lowered to several, are one evaluation. Arrays that have
+//! no contents yet stay as they are: in traced loops, branches and calls, in recordings, and those of placeholders.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -21,7 +21,8 @@ pub enum Mode {
     /// When a program needs contents.
     #[default]
     Lazy,
-    /// When the operation that makes an array returns: for debugging, as failures and times then belong to one operation.
+    /// When the operation that makes an array returns: for debugging, as failures and times then belong to one
+    /// operation.
     Eager,
 }
 
@@ -35,11 +36,11 @@ static MODE: AtomicU8 = AtomicU8::new(if cfg!(debug_assertions) { UNKNOWN } else
 
 /// Sets when arrays are evaluated, for all threads, and returns the mode before. Arrays that exist stay as they are.
 ///
-/// Results are the same in either mode, to the bit. In eager mode each operation outside of traced regions and recordings
-/// is a kernel of its own, which writes its result to memory; so the line of a failure is that of the operation, and
-/// [`kernel_history`](jit_runtime::stats::kernel_history) and a profile have an entry for each. A failed launch panics
-/// there. Calls of frozen functions, executors and traced modules are one operation each. A traced loop or branch is
-/// evaluated with the first operation that uses its result.
+/// Results are the same in either mode, to the bit, but for the last bits of derivatives. In eager mode each operation
+/// outside of traced regions and recordings is a kernel of its own, which writes its result to memory; so the line of a
+/// failure is that of the operation, and [`kernel_history`](jit_runtime::stats::kernel_history) and a profile have an
+/// entry for each. A failed launch panics there. Calls of frozen functions, executors and traced modules are one
+/// operation each. A traced loop or branch is evaluated with the first operation that uses its result.
 ///
 /// ```standalone_crate
 /// # use jit_core as jit;

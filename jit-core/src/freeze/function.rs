@@ -372,8 +372,8 @@ impl Function {
         entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Returns the lock for recording. If another thread holds it, a traced module waits: its body runs only once. Not in
-    /// a host call, which may be one of the body that is recorded.
+    /// Returns the lock for recording. If another thread holds it, a traced module waits: its body runs only once. Not
+    /// in a host call, which may be one of the body that is recorded.
     pub(super) fn try_record(&self) -> Option<MutexGuard<'_, ()>> {
         match self.is_module && !host_call::is_inside() {
             true => Some(self.recording.lock()),

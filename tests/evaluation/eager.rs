@@ -38,7 +38,7 @@ fn each_operation_is_evaluated_when_it_returns() {
         });
         assert_eq!(launched, 3, "an addition, a product, a sum");
         let mut x = x;
-        x.scatter(&Float::from([7.0]), &UInt::from([1]));
+        x.scatter(Float::from([7.0]), &UInt::from([1]));
         assert!(x.is_evaluated());
         assert_eq!(x.to_vec().unwrap(), [1.0, 7.0, 3.0]);
         // Constants stay constants: they take no memory.

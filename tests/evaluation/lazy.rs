@@ -114,8 +114,8 @@ fn a_value_that_was_fused_away_sees_an_array_as_it_was_before_a_scatter() {
             if is_printed_before {
                 assert_eq!(z.to_vec().unwrap(), [3.0, 5.0, 7.0]);
             }
-            x.scatter(&Float::from([100.0]), &UInt::from([1]));
-            x.scatter_add(&Float::from([1.0]), &UInt::from([0]));
+            x.scatter(Float::from([100.0]), &UInt::from([1]));
+            x.scatter_add(Float::from([1.0]), &UInt::from([0]));
             assert_eq!(x.to_vec().unwrap(), [2.0, 100.0, 3.0]);
             assert_eq!(y.to_vec().unwrap(), [1.5, 2.5, 3.5], "before the scatters");
             assert_eq!(z.to_vec().unwrap(), [3.0, 5.0, 7.0]);
@@ -181,7 +181,7 @@ fn changing_an_array_leaves_its_clones() {
             let mut b = a.clone();
             b += 1.0;
             let mut c = b.clone();
-            c.scatter(&Float::from([9.0]), &UInt::from([0]));
+            c.scatter(Float::from([9.0]), &UInt::from([0]));
             b -= 0.5;
             assert_eq!(c.to_vec().unwrap(), [9.0, 5.0]);
             assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![2.0, 4.0], vec![2.5, 4.5]));

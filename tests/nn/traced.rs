@@ -247,7 +247,8 @@ fn buffers_advance_and_modes_are_signatures() {
         for round in 0..4 {
             // Training, evaluation, and back: each is recorded once.
             let mode = if round % 2 == 0 { Mode::Train } else { Mode::Eval };
-            (plain.set_mode(mode), traced.set_mode(mode));
+            plain.set_mode(mode);
+            traced.set_mode(mode);
             for _ in 0..3 {
                 assert_eq!(traced.forward(&x).to_vec().unwrap(), plain.forward(&x).to_vec().unwrap());
                 assert_eq!(bits(&traced), bits(&plain));

@@ -107,10 +107,10 @@ pub use jit_core::calls::{
 };
 pub use jit_core::{
     Array, BFloat, Build, Choice, Comparand, Element, Executor, Float, Float64, FloatElement, Half, HostValue, Int,
-    Int8, Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, LeafReader, Local, LocalEntry, Logic, Mask, Number,
+    Int8, Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, LeafReader, Local, LocalEntry, Logic, Mask, Mode, Number,
     Operand, Profile, Promote, PromotesTo, Scan, Signature, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt,
     UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid,
-    meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
+    meshgrid_all, meshgrid3, mode, schedule, select, set_mode, sync, trees, whos,
 };
 #[doc(inline)]
 pub use jit_core::{ad, executor, freeze, profile};
@@ -139,6 +139,9 @@ pub mod random;
 pub mod tensor;
 pub mod texture;
 pub mod warnings;
+
+#[doc(inline)]
+pub use nn::traced::trace;
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

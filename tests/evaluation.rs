@@ -8,10 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jit::prelude::*;
 
+#[path = "shared/alone.rs"]
+mod alone;
 #[path = "evaluation/cancelling.rs"]
 mod cancelling;
 #[path = "evaluation/copies.rs"]
 mod copies;
+#[path = "evaluation/eager.rs"]
+mod eager;
 #[path = "evaluation/fusion.rs"]
 mod fusion;
 #[path = "evaluation/gradients.rs"]
@@ -20,6 +24,8 @@ mod gradients;
 mod history;
 #[path = "evaluation/keys.rs"]
 mod keys;
+#[path = "evaluation/lazy.rs"]
+mod lazy;
 #[path = "evaluation/levels.rs"]
 mod levels;
 #[path = "evaluation/literals.rs"]

@@ -31,7 +31,7 @@ pub mod trace;
 pub mod traverse;
 
 #[doc(hidden)]
-pub use array::print::fmt_shaped;
+pub use array::print::{fmt_shaped, fmt_unread};
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
     IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Sorting, UInt,
@@ -43,6 +43,7 @@ pub use enums::{Traced, TracedEnum};
 pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
 pub use executor::Executor;
 pub use profile::{Profile, profile};
+pub use schedule::eager::{Mode, mode, set_mode};
 pub use size::Size;
 pub use trace::fast_math;
 pub use traverse::{Build, HostValue, Leaf, LeafReader, Signature, Traverse, Visitor, VisitorMut};

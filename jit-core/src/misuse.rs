@@ -54,10 +54,10 @@ pub(crate) fn panic_with(error: jit_runtime::Error) -> ! {
     panic_at(Site::here(), error)
 }
 
-/// Like [`panic_with`], for a line of the user's program that is not our caller.
+/// Panics with an error where none can be returned, for a line of the user's program that is not our caller.
 #[cold]
 #[track_caller]
 #[expect(clippy::panic, reason = "the signature cannot return an error")]
-pub(crate) fn panic_at(site: Site, error: jit_runtime::Error) -> ! {
+pub fn panic_at(site: Site, error: jit_runtime::Error) -> ! {
     panic!("{}", error.at(site))
 }

@@ -79,7 +79,8 @@ use proc_macro::TokenStream;
 ///
 /// `#[jit(label = "name")]` names the function's kernels; `#[jit(crate = path)]` sets the path of the `jit` crate.
 /// `#[jit(fast_math)]` computes the function, and those that it calls, faster and less exactly, as `jit::fast_math`
-/// does; `#[jit(fast_math = false)]` computes it exactly wherever it is called.
+/// does; `#[jit(fast_math = false)]` computes it exactly wherever it is called. `#[jit(lazy)]` says what holds for
+/// every function: its results are computed when they are read or printed.
 ///
 /// On a parameter, `#[constexpr]` declares a host value that the trace is specialised for. On a statement, `#[host]`
 /// leaves conditions and comparisons to Rust, and `#[label("name")]` names its kernels.

@@ -14,6 +14,9 @@ pub(crate) struct JitOptions {
     /// Whether the function uses fast math; by default like its caller.
     #[darling(default)]
     pub(crate) fast_math: Option<bool>,
+    /// That results stay lazy, which is the default.
+    #[darling(default)]
+    pub(crate) lazy: Option<()>,
     /// Whether methods of the trait can be called on pointers that differ by lane.
     #[darling(default)]
     pub(crate) dispatch: Option<bool>,
@@ -25,9 +28,10 @@ pub(crate) struct JitOptions {
 /// The wording of messages about `#[jit(…)]`.
 const JIT: Words = Words {
     attribute: "jit",
-    known: "`label`, `fast_math`, `dispatch` or `crate`",
+    known: "`label`, `fast_math`, `lazy`, `dispatch` or `crate`",
     takes: |option| match option {
         "label" => "a string",
+        "lazy" => "no value",
         "fast_math" | "dispatch" => "`true` or `false`, or no value",
         _ => "a path",
     },

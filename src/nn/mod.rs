@@ -40,6 +40,7 @@
 //! | compute in another element type | [`Model::half`], [`Model::to`] |
 //! | copy, change or compare the state | [`Model::state_dict`], [`Model::load_state_dict`] |
 //! | keep all that training needs to continue | [`StateDict::checkpoint`] of model, optimiser and generators |
+//! | record `forward` once, and replay it | [`jit::trace`](crate::trace()), [`Traced`] |
 //! | see what there is | [`Model::summary`] |
 //!
 //! Formulas and settings are those of PyTorch's modules of the same names.
@@ -70,6 +71,7 @@ mod safetensors;
 mod sequential;
 mod state;
 mod summary;
+pub(crate) mod traced;
 
 pub use activation::{
     Elu, Gelu, GeluTanh, Hardtanh, Identity, LeakyRelu, LogSoftmax, Mish, Relu, Selu, Sigmoid, Silu, Softmax, Softplus,
@@ -109,6 +111,7 @@ pub use recurrent::{
 pub use sequential::Sequential;
 pub use state::{LoadOptions, LoadReport, StateDict};
 pub use summary::Summary;
+pub use traced::Traced;
 
 pub(crate) use kind::are_trained;
 

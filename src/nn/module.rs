@@ -47,7 +47,8 @@ pub trait Module<X = Tensor<f32>>: Traverse {
 
     /// Returns the output for an input. In training mode this may change state of the module: running statistics,
     /// generators of random numbers.
-    #[track_caller]
+    // Lines in messages are those inside of it: an implementation that is `#[track_caller]` reports those of its
+    // caller.
     fn forward(&mut self, input: &X) -> Self::Output;
 
     /// Returns the output in evaluation mode. The module stays as it is, and no gradients flow to its parameters.

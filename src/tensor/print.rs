@@ -23,8 +23,8 @@ impl<T: Element> fmt::Display for Tensor<T> {
 impl<T: Element> fmt::Debug for Tensor<T> {
     /// Writes element type, shape, state, name and the line that made the value. Evaluates nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if crate::leaves(&self.array).iter().any(|(_, leaf)| leaf.state == "symbolic") {
-            return jit_core::fmt_shaped(&self.array, self.shape.now(), f);
+        if let Some(written) = jit_core::fmt_unread(&self.array, self.shape.now(), f) {
+            return written;
         }
         write!(f, "Tensor<{}>(shape {:?}", T::TYPE, &*self.shape)?;
         for (_, leaf) in crate::leaves(&self.array) {

@@ -324,6 +324,7 @@ fn branches_that_are_aborted_leave_contents() {
     trial("branches", true, branches);
 }
 
+// rows: O51 O53
 #[test]
 fn loops_that_are_aborted_leave_contents() {
     trial("loops", true, loops);

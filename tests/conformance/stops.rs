@@ -132,7 +132,7 @@ fn held() -> Vec<String> {
     rows
 }
 
-// rows: C009 C010 C049 K14
+// rows: C009 C010 C049 K14 O51 O52
 #[test]
 fn a_program_that_is_stopped_anywhere_leaves_everything_as_it_was() {
     let _turn = turn();
@@ -222,6 +222,7 @@ fn write_in_a_loop(target: &mut UInt, at: &mut UInt) {
     }
 }
 
+// rows: O53
 #[test]
 fn arrays_that_were_being_written_have_their_elements_from_before() {
     let _turn = turn();

@@ -65,6 +65,7 @@ fn recording_evaluates_nothing() {
     });
 }
 
+// rows: O09
 #[test]
 fn each_cause_of_an_evaluation_is_logged() {
     type Cause = (&'static str, fn(&Float));
@@ -255,6 +256,7 @@ fn states_of_arrays_are_named() {
 fn every_statement_names_a_test() {
     let sources = [
         include_str!("page.rs"),
+        include_str!("eager.rs"),
         include_str!("literals.rs"),
         include_str!("loops.rs"),
         include_str!("../devices.rs"),

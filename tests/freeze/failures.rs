@@ -38,7 +38,7 @@ fn stopped(state: &mut State, x: &Float, is_wrong: bool) -> Float {
     y
 }
 
-// rows: F097
+// rows: F097 O51 O54
 #[test]
 fn a_panic_leaves_arguments_as_they_were() {
     crate::frozen_only!();

@@ -1,6 +1,8 @@
 //! Functions that are recorded once and replayed.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
+#[path = "../shared/alone.rs"]
+mod alone;
 mod arguments;
 mod basics;
 mod blocks;
@@ -37,6 +39,7 @@ mod size_results;
 mod sizes;
 mod sizes_fuzz;
 mod state;
+mod states;
 mod targets;
 mod tensors;
 mod tensors_fuzz;
@@ -50,8 +53,8 @@ mod verify;
 #[path = "../shared/zero_hashes.rs"]
 mod zero_hashes;
 
+use crate::alone::alone;
 use std::fmt::Debug;
-use std::process::Command;
 
 use jit::freeze::{Explanation, Stats};
 use jit::prelude::*;
@@ -161,21 +164,6 @@ fn floats(count: usize, salt: usize) -> Float {
 /// Numbers below a bound, in memory; they differ by salt.
 fn indices(count: usize, bound: usize, salt: usize) -> UInt {
     UInt::from((0..count).map(|i| ((i * 7 + salt * 3) % bound) as u32).collect::<Vec<_>>())
-}
-
-/// Runs a test in a separate process, where no other test uses memory or writes lines, after shell commands. Returns
-/// its output. Returns none in that process itself, which continues with the test.
-fn alone(test: &str, before: &str) -> Option<String> {
-    const MARK: &str = "FREEZE_TEST_IS_ALONE";
-    if std::env::var_os(MARK).is_some() {
-        return None;
-    }
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("{before} exec \"$0\" --exact \"$1\" --nocapture --test-threads=1")]);
-    let output = command.arg(std::env::current_exe().unwrap()).arg(test).env(MARK, "1").output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && text.contains("1 passed"), "{test} in a separate process: {text}");
-    Some(text)
 }
 
 /// Runs a test [`alone`], once for each device, which is the default one there, and checks its output. Returns whether

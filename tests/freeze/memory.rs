@@ -168,7 +168,7 @@ fn chained(x: &Float) -> Float {
     y
 }
 
-// rows: F044
+// rows: F044 O24
 #[test]
 fn memory_is_used_again_within_a_replay() {
     alike(frozen!(chained), 1, || {

@@ -1,6 +1,8 @@
 //! Tests of modules, layers, losses and their training through the public interface of `jit`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
+#[path = "../shared/alone.rs"]
+mod alone;
 mod basics;
 mod data;
 #[cfg(feature = "safetensors")]
@@ -10,6 +12,7 @@ mod init;
 mod reference;
 mod state;
 mod together;
+mod traced;
 
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;
@@ -27,4 +30,12 @@ pub(crate) fn assert_refused(function: impl FnOnce(), wanted: &str) {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(function)).unwrap_err();
     let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
     assert!(text.contains(wanted) && text.contains("tests/nn/"), "{text}");
+}
+
+/// Asserts that a function panics with a message.
+#[track_caller]
+pub(crate) fn assert_panics(function: impl FnOnce(), wanted: &str) {
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(function)).unwrap_err();
+    let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+    assert!(text.as_deref().unwrap_or_default().contains(wanted), "{text:?}");
 }

@@ -196,6 +196,30 @@ fn a_value_that_several_kernels_compute() {
     });
 }
 
+// rows: O42
+#[test]
+fn a_value_that_later_evaluations_compute_again() {
+    on_each_device(|| {
+        let x = resident(10_000);
+        let mut line = 0;
+        let mut program = |is_scheduled: bool, times: u16| {
+            line = line!() + 1;
+            let y = expensive(&x) + 1.0;
+            if is_scheduled {
+                jit::schedule(&y);
+            }
+            for step in 0..times {
+                jit::eval(&(&y * f32::from(step + 2))).unwrap();
+            }
+            drop(y);
+        };
+        let lazy = profile_of(|| program(false, 38));
+        assert_silent(&profile_of(|| program(true, 38)));
+        assert_silent(&profile_of(|| program(false, 4)));
+        assert_warns(&lazy, WarningKind::RecomputesLater, line, 37);
+    });
+}
+
 #[test]
 fn a_stencil_of_an_expression() {
     fn stencil(y: &Float) -> Float {

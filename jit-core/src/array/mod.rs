@@ -31,6 +31,7 @@ use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 use crate::graph::Var;
 use crate::misuse::Misuse;
+use crate::schedule::eager;
 use crate::size::Size;
 use crate::trace::{local as lane_memory, record};
 
@@ -130,7 +131,7 @@ pub type Mask = Array<bool>;
 impl<T: Element> Clone for Array<T> {
     #[inline]
     fn clone(&self) -> Self {
-        Array::recorded(self.var.clone())
+        Array { var: self.var.clone(), element: PhantomData }
     }
 }
 
@@ -150,6 +151,7 @@ impl<T: Element> Array<T> {
         if var.ty() != T::TYPE || lane_memory::is_local(&var) {
             refuse_type(&var, T::TYPE);
         }
+        eager::after_operation(&var);
         Array { var, element: PhantomData }
     }
 
@@ -157,6 +159,7 @@ impl<T: Element> Array<T> {
     #[inline]
     pub(crate) fn recorded(var: Var) -> Self {
         debug_assert!(var.ty() == T::TYPE && !lane_memory::is_local(&var), "{var:?} is not an array of {}", T::TYPE);
+        eager::after_operation(&var);
         Array { var, element: PhantomData }
     }
 

@@ -12,6 +12,7 @@ use super::{Array, Element, Integer, Mask, Number};
 use crate::graph::Var;
 use crate::graph::payload::How;
 use crate::misuse::Misuse;
+use crate::schedule::eager;
 use crate::size::Size;
 use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, index_range, record};
@@ -121,6 +122,7 @@ impl<T: Element> Array<T> {
             // The elements of a packet are distinct, so their order does not matter.
             scatter::scatter_disjoint(self.var_mut(), &request, number > 0);
         }
+        eager::after_operation(self.var());
     }
 }
 

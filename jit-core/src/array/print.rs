@@ -12,6 +12,7 @@ use jit_runtime::{Error, ErrorKind, Site};
 use super::columns::{Cell, Rows};
 use super::read::copy;
 use super::{Array, Element};
+use crate::capture::launches;
 use crate::graph::Var;
 use crate::schedule;
 use crate::schedule::read::{HostElements, read_for_host};
@@ -26,9 +27,14 @@ impl<T: Element> fmt::Display for Array<T> {
     /// Writes the elements, which evaluates the array; a long array is shortened to its ends. If the evaluation fails,
     /// its error is printed in their place. If the environment holds an invalid setting, such as `JIT_DEVICE=cuda`, it
     /// panics. Values computed inside a traced loop or branch have no elements yet: they are printed as `<symbolic
-    /// f32[1024] in the loop at file.rs:12>`, and nothing is evaluated.
+    /// f32[1024] in the loop at file.rs:12>`, and nothing is evaluated; while a module is traced, as `<recorded
+    /// f32[1024], sin at file.rs:12>`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt_shaped(self, &[self.len()], f)
+        match Unread::when_displayed(&self.var) {
+            // Not `len`: printing is no decision by the width.
+            Some(unread) => unread.write(self, &[self.var.lanes()], f),
+            None => fmt_shaped(self, &[self.len()], f),
+        }
     }
 }
 
@@ -36,8 +42,8 @@ impl<T: Element> fmt::Display for Array<T> {
 #[doc(hidden)]
 #[expect(clippy::panic, reason = "an invalid setting, which makes every evaluation fail")]
 pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if is_symbolic(array.var()) {
-        return fmt_symbolic(array, shape, f);
+    if let Some(unread) = Unread::when_displayed(array.var()) {
+        return unread.write(array, shape, f);
     }
     let axes: Vec<Vec<Option<usize>>> = shape.iter().map(|&length| shown_of_axis(length, array.len())).collect();
     let mut positions = Vec::new();
@@ -53,18 +59,56 @@ pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Fo
     }
 }
 
-/// Returns whether the elements are known only when the kernel runs. A literal is a number wherever it was made.
-fn is_symbolic(var: &Var) -> bool {
-    var.known_bits().is_none() && schedule::is_symbolic(var)
+/// Why the elements of an array are not printed.
+#[derive(Clone, Copy)]
+enum Unread {
+    /// They are known only when the kernel runs.
+    Symbolic,
+    /// They differ from one replay of what is recorded to the next.
+    Recorded,
 }
 
-/// Writes the known properties of an array whose elements are computed when the kernel runs.
-fn fmt_symbolic<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "<symbolic {}{shape:?}", T::TYPE)?;
-    if let Some(label) = array.var().label() {
-        write!(f, " “{label}”")?;
+impl Unread {
+    fn when_displayed(var: &Var) -> Option<Unread> {
+        Unread::when_debugged(var).filter(|unread| match unread {
+            Unread::Symbolic => true,
+            Unread::Recorded => launches::prints_no_contents(),
+        })
     }
-    write!(f, " {}>", region::describe(array.var()))
+
+    /// A literal is a number wherever it was made.
+    fn when_debugged(var: &Var) -> Option<Unread> {
+        if var.known_bits().is_none() && schedule::is_symbolic(var) {
+            return Some(Unread::Symbolic);
+        }
+        launches::may_differ(var).then_some(Unread::Recorded)
+    }
+
+    /// Writes the known properties of an array in place of its elements.
+    fn write<T: Element>(self, array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self {
+            Unread::Symbolic => "symbolic",
+            Unread::Recorded => "recorded",
+        };
+        write!(f, "<{what} {}{shape:?}", T::TYPE)?;
+        if let Some(label) = array.var().label() {
+            write!(f, " “{label}”")?;
+        }
+        match self {
+            Unread::Symbolic => write!(f, " {}>", region::describe(array.var())),
+            Unread::Recorded => {
+                let (name, site) = (array.var().operation_name(), array.var().site());
+                write!(f, ", {name} at {}:{}>", site.file(), site.line())
+            }
+        }
+    }
+}
+
+/// Writes the known properties of an array that has no elements now, as [`fmt::Debug`] does; `None` if it may have
+/// some.
+#[doc(hidden)]
+pub fn fmt_unread<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> Option<fmt::Result> {
+    Unread::when_debugged(array.var()).map(|unread| unread.write(array, shape, f))
 }
 
 /// Returns the positions shown along an axis; `None` for those left out.
@@ -134,10 +178,11 @@ impl<T: Element> Array<T> {
 impl<T: Element> fmt::Debug for Array<T> {
     /// Writes element type, width, state, name and the line that made the value; also the elements, if they are
     /// available and few. Evaluates nothing. Values computed inside a traced loop or branch are printed as `<symbolic
-    /// f32[1024] in the loop at file.rs:12>`.
+    /// f32[1024] in the loop at file.rs:12>`, those of a function or module that is recorded as `<recorded f32[1024],
+    /// sin at file.rs:12>`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if is_symbolic(&self.var) {
-            return fmt_symbolic(self, &[self.len()], f);
+        if let Some(written) = fmt_unread(self, &[self.var.lanes()], f) {
+            return written;
         }
         let site: Site = self.var.site();
         write!(f, "Array<{}>(width {}, {}", T::TYPE, self.var.lanes(), schedule::state_name(&self.var))?;

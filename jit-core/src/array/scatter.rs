@@ -14,6 +14,7 @@ use jit_runtime::ir::{AtomicOp, ReduceOp};
 use super::{Array, Element, Integer, Mask, Number, Operand};
 use crate::graph::Var;
 use crate::graph::payload::How;
+use crate::schedule::eager;
 use crate::trace::scatter::{self, Request};
 
 fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>) -> Request<'a> {
@@ -34,13 +35,13 @@ impl<T: Element> Array<T> {
     /// When widths do not match; inside a traced loop, when the array was not declared before the loop.
     #[track_caller]
     pub fn scatter<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>) {
-        scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), None));
+        self.write(How::Write, &value.into_array(), index.var(), None);
     }
 
     /// Like [`Array::scatter`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
-        scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
+        self.write(How::Write, &value.into_array(), index.var(), Some(mask));
     }
 
     /// Combines values with the elements at some positions. All lanes contribute, also those with the same position.
@@ -56,7 +57,7 @@ impl<T: Element> Array<T> {
     /// integers and `bool`, the others for numbers.
     #[track_caller]
     pub fn scatter_reduce<I: Integer>(&mut self, op: ReduceOp, value: impl Operand<T>, index: &Array<I>) {
-        scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), None));
+        self.write(How::Reduce(op), &value.into_array(), index.var(), None);
     }
 
     /// Like [`Array::scatter_reduce`] on the lanes where the mask is true; the others may have any index.
@@ -68,7 +69,7 @@ impl<T: Element> Array<T> {
         index: &Array<I>,
         mask: &Mask,
     ) {
-        scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), Some(mask)));
+        self.write(How::Reduce(op), &value.into_array(), index.var(), Some(mask));
     }
 
     /// Writes values to the elements at some positions. Returns the element that each lane found there when it wrote.
@@ -121,6 +122,12 @@ impl<T: Element> Array<T> {
         mask: &Mask,
     ) -> (Array<T>, Mask) {
         self.compare_exchange(&expected.into_array(), &value.into_array(), index.var(), Some(mask))
+    }
+
+    #[track_caller]
+    fn write(&mut self, how: How, value: &Array<T>, index: &Var, mask: Option<&Mask>) {
+        scatter::scatter(self.var_mut(), &request(how, value.var(), index, mask));
+        eager::after_operation(self.var());
     }
 
     #[track_caller]

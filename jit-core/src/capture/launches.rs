@@ -37,11 +37,37 @@ pub(crate) enum Purpose {
     Freeze,
     /// An executor: nothing is launched, no array gets contents, and arrays from elsewhere become its constants.
     Compile,
+    /// A traced module, in a call: its launches run while they are recorded.
+    Module,
+    /// A traced module, before its first call: nothing is launched, and no array gets contents.
+    ModuleAhead,
+}
+
+impl Purpose {
+    /// Returns whether launches are recorded, and do not run.
+    fn is_dry(self) -> bool {
+        matches!(self, Purpose::Compile | Purpose::ModuleAhead)
+    }
+
+    fn is_of_module(self) -> bool {
+        matches!(self, Purpose::Module | Purpose::ModuleAhead)
+    }
+
+    /// Returns what is recorded, for messages.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Purpose::Freeze => "a `#[freeze]` function",
+            Purpose::Compile => "a function that is compiled",
+            Purpose::Module | Purpose::ModuleAhead => "a traced module",
+        }
+    }
 }
 
 /// The recording so far.
 pub(super) struct Session {
     purpose: Purpose,
+    /// The call that is recorded.
+    site: Site,
     pub(super) nodes: Nodes,
     recorder: Recorder,
     /// Opaque values that each replay computes or receives.
@@ -74,12 +100,23 @@ fn put(session: Option<Session>) -> Option<Session> {
 
 /// Returns whether this thread records launches that do not run.
 pub(crate) fn is_dry() -> bool {
-    is_recording() && with(|session| session.purpose == Purpose::Compile).unwrap_or_default()
+    is_recording() && with(|session| session.purpose.is_dry()).unwrap_or_default()
 }
 
-/// Returns what is recorded, for messages.
-fn recorded() -> &'static str {
-    if is_dry() { "a function that is compiled" } else { "a `#[freeze]` function" }
+/// Returns what the current recording is for.
+fn purpose() -> Purpose {
+    with(|session| session.purpose).unwrap_or(Purpose::Freeze)
+}
+
+/// Names the call that is recorded, at the end of a message.
+fn begun() -> String {
+    let site = with(|session| session.site);
+    site.map_or_else(String::new, |site| format!("; it is recorded for the call at {}:{}", site.file(), site.line()))
+}
+
+/// Returns whether arrays from elsewhere become constants of the current recording.
+fn keeps_foreign() -> bool {
+    purpose() == Purpose::Compile
 }
 
 /// Returns a buffer for results of launches that will not run, if this thread records such.
@@ -87,22 +124,26 @@ pub(crate) fn unwritten() -> Result<Option<Arc<Buffer>>, Error> {
     if !is_dry() {
         return Ok(None);
     }
-    let error = Error::new(ErrorKind::NotEvaluated, "the array belongs to a function that was compiled, not called")
-        .with_hint("call the executor, and use its results");
+    let (what, hint) = match purpose() {
+        Purpose::ModuleAhead => ("a module that was traced, not called", "call the traced module, and use its results"),
+        _ => ("a function that was compiled, not called", "call the executor, and use its results"),
+    };
+    let error = Error::new(ErrorKind::NotEvaluated, format!("the array belongs to {what}")).with_hint(hint);
     Buffer::without_contents(&error).map(Some)
 }
 
 /// A recording that is aborted when this is dropped.
 pub(crate) struct Guard(());
 
-/// Begins a recording.
-pub(crate) fn begin(purpose: Purpose) -> Guard {
+/// Begins the recording of a call.
+pub(crate) fn begin(purpose: Purpose, site: Site) -> Guard {
     watch::begin(Watch { recorded: nodes::note, used: host_call::check_operands });
     table::begin();
     let recorder = Recorder::new(current_device());
     let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
     put(Some(Session {
         purpose,
+        site,
         nodes: Nodes::default(),
         recorder,
         scalars,
@@ -279,7 +320,7 @@ pub(crate) fn note_kernel(
         }
     });
     let Some(Err(unknown)) = noted else { return Ok(()) };
-    if is_dry()
+    if keeps_foreign()
         && let Some((_, var)) = inputs.iter().find(|(position, _)| *position == unknown.0)
     {
         // A leaf of an expression from elsewhere.
@@ -489,27 +530,41 @@ pub(crate) fn give_up(reason: impl FnOnce() -> String) {
     });
 }
 
+/// Returns whether the contents of an array differ from one replay of the current recording to the next: those of a
+/// constant of the function do not.
+pub(crate) fn may_differ(var: &Var) -> bool {
+    is_recording() && {
+        let is_input = || with(|session| session.known.contains(&var.address())).unwrap_or_default();
+        var.op() != Op::Literal || is_input()
+    }
+}
+
+/// Returns whether this thread records a traced module, in which values are printed without their contents. A frozen
+/// function may use the text, which would stay the same in all replays.
+pub(crate) fn prints_no_contents() -> bool {
+    is_recording() && purpose().is_of_module()
+}
+
 /// Rejects reading the contents of an array while a frozen function is recorded: values computed from them would stay
 /// the same in all replays.
 pub(crate) fn refuse_reading(var: &Var, site: Site) -> Result<(), Error> {
-    if !is_recording() {
-        return Ok(());
-    }
-    let is_input = with(|session| session.known.contains(&var.address())).unwrap_or_default();
-    if var.op() == Op::Literal && !is_input {
+    if !may_differ(var) {
         return Ok(());
     }
     let made = var.site();
     let message = format!(
-        "{} reads the contents of an array of {} (made at {}:{}), which differ in the next call",
-        recorded(),
+        "{} reads the contents of an array of {} (made at {}:{}), which differ in the next call{}",
+        purpose().noun(),
         var.ty(),
         made.file(),
-        made.line()
+        made.line(),
+        begun()
     );
-    let hint = match is_dry() {
-        true => "decide lane by lane, with a traced `if` or `while`; or return the array and read it outside",
-        false => {
+    let hint = match purpose() {
+        Purpose::Compile | Purpose::ModuleAhead => {
+            "decide lane by lane, with a traced `if` or `while`; or return the array and read it outside"
+        }
+        Purpose::Freeze | Purpose::Module => {
             "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide lane by lane, with a traced \
              `if` or `while`; or return the array and read it outside"
         }
@@ -522,10 +577,16 @@ pub(crate) fn refuse_unknown(what: &str, site: Site) -> Result<(), Error> {
     if !is_dry() {
         return Ok(());
     }
-    let message = format!("a function that is compiled {what}, whose contents are known only when it is called");
-    Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
-        "make it a `#[freeze]` function, which is recorded in its first call; or pass the result as an argument",
-    )))
+    let noun = purpose().noun();
+    let message = format!("{noun} {what}, whose contents are known only when it is called{}", begun());
+    let hint = match purpose() {
+        Purpose::ModuleAhead => {
+            "call the module in a `#[freeze]` function, which is recorded in its first call; or pass the result as its \
+             input"
+        }
+        _ => "make it a `#[freeze]` function, which is recorded in its first call; or pass the result as an argument",
+    };
+    Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(hint)))
 }
 
 /// Makes an array from elsewhere a constant of the executor that is compiled.
@@ -556,23 +617,33 @@ fn retain(var: &Var) -> Result<(), Error> {
 
 #[cold]
 fn hidden(var: Option<&Var>, site: Site) -> Error {
+    let noun = purpose().noun();
+    let is_of_module = purpose().is_of_module();
+    let argument = if is_of_module { "part of it, nor of its input" } else { "an argument of it" };
     let what = match var {
         Some(var) => {
             let (made, label) = (var.site(), var.label().map(|label| format!(" `{label}`")).unwrap_or_default());
             format!(
-                "a `#[freeze]` function uses an array{label} that is not an argument of it: {} × {}, made at {}:{}",
+                "{noun} uses an array{label} that is not {argument}: {} × {}, made at {}:{}",
                 var.ty(),
                 var.lanes(),
                 made.file(),
                 made.line()
             )
         }
-        None => "a `#[freeze]` function uses an array that is not an argument of it".to_owned(),
+        None => format!("{noun} uses an array that is not {argument}"),
     };
-    refuse(Error::new(ErrorKind::NotRecordable, what).at(site).with_hint(
-        "pass it as an argument, or name it in `#[freeze(state = |…| …)]`: otherwise a later call would not see that \
-         it has changed",
-    ))
+    let hint = match is_of_module {
+        true => {
+            "make it a field of the module, or a part of the input: otherwise a later call would not see that it \
+             has changed"
+        }
+        false => {
+            "pass it as an argument, or name it in `#[freeze(state = |…| …)]`: otherwise a later call would not see \
+             that it has changed"
+        }
+    };
+    refuse(Error::new(ErrorKind::NotRecordable, what).at(site).with_hint(hint))
 }
 
 /// Returns whether an array was made by the frozen function that is recorded, or is an input of it.
@@ -586,7 +657,7 @@ pub(crate) fn check_operand(operand: &Var, user: &Var) {
     if is_own(operand) {
         return;
     }
-    match is_dry() {
+    match keeps_foreign() {
         true => retain(operand).unwrap_or_else(|error| misuse::panic_at(user.site(), error)),
         false => misuse::panic_at(user.site(), hidden(Some(operand), user.site())),
     }
@@ -596,7 +667,7 @@ pub(crate) fn check_operand(operand: &Var, user: &Var) {
 pub(crate) fn check_result(var: &Var, site: Site) -> Result<(), Error> {
     match is_own(var) {
         true => Ok(()),
-        false if is_dry() => retain(var).map_err(|error| error.at(site)),
+        false if keeps_foreign() => retain(var).map_err(|error| error.at(site)),
         false => Err(hidden(Some(var), site)),
     }
 }

@@ -187,7 +187,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let _operation = cancel::begin();
         let mut body = Some(body);
         self.function.adopt_loaded::<R>(self.of);
-        scratch.layout.fill(&arguments, self.function.parameters);
+        self.function.fill(&mut scratch.layout, &arguments);
         if scratch.layout.carries() && (self.again.is_none() || scratch.layout.carries_to_shared()) {
             return Ok(None);
         }

@@ -206,9 +206,8 @@ pub(super) fn over_budget(text: String, site: Site) -> Error {
 }
 
 #[cold]
-pub(super) fn shared_changed(place: &str, site: Site) -> Error {
-    let message =
-        format!("a `#[freeze]` function replaces or changes an array behind `&`, `Rc` or `Arc`, at `{place}`");
+pub(super) fn shared_changed(noun: &str, place: &str, site: Site) -> Error {
+    let message = format!("{noun} replaces or changes an array behind `&`, `Rc` or `Arc`, at `{place}`");
     Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
         "a shared array cannot be replaced in later calls: put the array itself into the argument, or return the new \
          one",
@@ -224,9 +223,9 @@ pub(super) fn shared_unevaluated(site: Site) -> Error {
 }
 
 #[cold]
-pub(super) fn shared_result(path: &str, site: Site) -> Error {
+pub(super) fn shared_result(noun: &str, path: &str, site: Site) -> Error {
     let place = if path.is_empty() { String::new() } else { format!(", at `{path}`") };
-    let message = format!("the result of a `#[freeze]` function holds an array behind `&`, `Rc` or `Arc`{place}");
+    let message = format!("the result of {noun} holds an array behind `&`, `Rc` or `Arc`{place}");
     Error::new(ErrorKind::NotRecordable, message)
         .at(site)
         .with_hint("return the array itself: a later call returns a new one, and a shared array cannot be replaced")

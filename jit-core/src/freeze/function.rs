@@ -15,12 +15,15 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
+use super::argument::Arguments;
 use super::derivative::Derivatives;
 use super::flows::Flows;
 use super::layout::{ArgumentSummary, Form, Layout};
 use super::saved::ErasedTemplates;
 use super::shared::SharedLeaf;
 use super::{Cause, Explanation, Retrace, Stats, explain};
+use crate::capture::host_call;
+use crate::capture::launches::Purpose;
 use crate::fork;
 use crate::graph::node::Var;
 use jit_runtime::Site;
@@ -55,6 +58,8 @@ pub struct Function {
     pub(super) options: Options,
     /// How kernels are found.
     pub(super) policy: CachePolicy,
+    /// It is a traced module: its body runs once for each key, and what cannot be replayed is an error.
+    is_module: bool,
     is_enabled: AtomicBool,
     is_listed: AtomicBool,
     pub(super) table: LazyLock<Mutex<Table>>,
@@ -215,6 +220,7 @@ impl Function {
             is_listed: AtomicBool::new(false),
             options,
             policy: CachePolicy::ReadWrite,
+            is_module: false,
             table: LazyLock::new(Mutex::default),
             recording: Mutex::new(()),
             replays: AtomicU64::new(0),
@@ -229,6 +235,29 @@ impl Function {
     /// Sets how kernels are found.
     pub(super) fn with_policy(self, policy: CachePolicy) -> Function {
         Function { policy, ..self }
+    }
+
+    /// Makes it that of a traced module.
+    pub(super) fn of_module(self) -> Function {
+        Function { is_module: true, ..self }
+    }
+
+    /// Returns whether it is that of a traced module.
+    pub(super) fn is_module(&self) -> bool {
+        self.is_module
+    }
+
+    /// Visits the arguments of a call.
+    pub(super) fn fill(&self, layout: &mut Layout, arguments: &impl Arguments) {
+        match self.is_module {
+            true => layout.fill_separate(arguments, self.parameters),
+            false => layout.fill(arguments, self.parameters),
+        }
+    }
+
+    /// Returns what its calls are recorded for.
+    pub(super) fn purpose(&self) -> Purpose {
+        if self.is_module { Purpose::Module } else { Purpose::Freeze }
     }
 
     /// Returns the function, after adding it to those that [`functions`] returns.
@@ -351,9 +380,22 @@ impl Function {
         entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Returns the lock for recording without waiting, unless another thread holds it.
+    /// Returns the lock for recording. If another thread holds it, a traced module waits: its body runs only once. Not
+    /// in a host call, which may be one of the body that is recorded.
     pub(super) fn try_record(&self) -> Option<MutexGuard<'_, ()>> {
-        self.recording.try_lock()
+        match self.is_module && !host_call::is_inside() {
+            true => Some(self.recording.lock()),
+            false => self.recording.try_lock(),
+        }
+    }
+
+    /// Calls a function with each retained recording.
+    pub(super) fn for_each_recording(&self, mut run: impl FnMut(&Recording)) {
+        for entry in self.table.lock().groups.iter().flat_map(|group| &group.entries) {
+            if let CallPlan::Replay(plan) = &entry.call_plan {
+                run(&plan.recording);
+            }
+        }
     }
 
     /// Returns the constants that a new recording takes as inputs: those that have changed since the last one. The flag

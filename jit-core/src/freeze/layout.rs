@@ -88,8 +88,8 @@ pub(super) struct Layout {
     pub(super) lengths: Vec<usize>,
     /// The axes of the next array.
     next_lengths: Option<(u32, u32)>,
-    /// The arguments are those of an executor: each array is an input in memory of its own, however it is passed, with
-    /// the width of its own example.
+    /// The arguments are those of an executor or a traced module: each array is an input in memory of its own, however
+    /// it is passed, with the width of its own example.
     is_compiled: bool,
     /// Gradients do not flow through the call, even if arguments carry them.
     is_detached: bool,
@@ -162,6 +162,13 @@ impl Layout {
         self.sizes.clear();
         self.sizes.extend(self.inputs.iter().map(|input| input.var.lanes()));
         self.sizes.extend_from_slice(&self.lengths);
+    }
+
+    /// Visits the arguments of a traced module: each array is an input in memory, and constants are none of the code.
+    pub(super) fn fill_separate(&mut self, arguments: &impl Arguments, names: &[&'static str]) {
+        self.is_compiled = true;
+        self.fill(arguments, names);
+        self.is_compiled = false;
     }
 
     /// Visits the arguments of an executor, the last of which are numbers that are passed to each call.
@@ -433,18 +440,19 @@ pub(super) struct ArgumentSummary {
     pub(super) what: String,
 }
 
-/// Describes the arguments: each host value and each array with its path.
-pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<ArgumentSummary> {
+/// Describes the arguments: each host value and each array with its path. The arrays may be separate inputs in memory,
+/// as those of a traced module.
+pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str], are_separate: bool) -> Vec<ArgumentSummary> {
     let mut summary: Vec<ArgumentSummary> = Vec::new();
     let mut known: Vec<(Var, String)> = Vec::new();
     arguments.show(names, &mut |is_exclusive, show| {
         let mut visit = |path: &str, leaf: Leaf<'_>| {
             let what = match leaf {
                 Leaf::Array(var) | Leaf::Shared(var) => match known.iter().find(|(other, _)| other.is_same(var)) {
-                    Some((_, other)) => format!("the same array as `{other}`"),
-                    None => {
+                    Some((_, other)) if !are_separate => format!("the same array as `{other}`"),
+                    _ => {
                         known.push((var.clone(), path.to_owned()));
-                        array_in_words(var, is_exclusive)
+                        array_in_words(var, is_exclusive || are_separate)
                     }
                 },
                 Leaf::Host(value) => host_in_words(&value),

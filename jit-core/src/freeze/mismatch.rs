@@ -169,6 +169,11 @@ pub(super) fn cannot_be_compiled(name: &str, reason: &str, site: Site) -> Error 
     Error::new(ErrorKind::NotRecordable, format!("`{name}` cannot be compiled for later calls: {reason}")).at(site)
 }
 
+#[cold]
+pub(super) fn cannot_be_traced(name: &str, reason: &str, site: Site) -> Error {
+    Error::new(ErrorKind::NotRecordable, format!("the module `{name}` cannot be traced: {reason}")).at(site)
+}
+
 /// Describes the arguments: each host value and each array with its path, without widths.
 pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<Summary> {
     let (mut summary, mut numbers) = (Vec::new(), 0..);

@@ -20,11 +20,13 @@
 //! | the causes of recordings | `explain` |
 //! | host calls | `host` |
 //! | comparing replays with the body | `verify` |
+//! | traced modules: recordings before the first call | `ahead` |
 //! | one recording for all calls, which executors are | `program`; calls that do not fit: `mismatch` |
 //! | recordings in files | `saved`; signatures: `saved_types`; frozen functions: `saved_function` |
 //! | how gradients flow through a call | `flows`; its derivative, a frozen function: `derivative`, `again` |
 
 mod again;
+mod ahead;
 mod argument;
 mod call;
 mod closure;
@@ -52,6 +54,8 @@ pub use crate::array::Array;
 pub use crate::capture::host_call::refuse_replay;
 pub use crate::trace::history::CodeChange;
 pub(crate) use again::Closure;
+#[doc(hidden)]
+pub use ahead::TracedFunction;
 pub use argument::{Argument, Arguments, FrozenInput, Recordable, ThreadSafe, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};

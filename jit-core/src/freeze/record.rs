@@ -11,6 +11,7 @@ use super::call::{Call, Scratch, Templates, put};
 use super::flows::{self, Flows};
 use super::function::{CallPlan, Entry, Plan, Value};
 use super::layout::{self, Form, Gradients, Input, Layout};
+use super::mismatch::cannot_be_traced;
 use super::saved::erased;
 use super::shared::{self, SharedLeaf};
 use super::{explain, host};
@@ -63,7 +64,10 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         guard_failures: &[(Arc<Entry>, GuardFailure)],
     ) -> Result<R, Error> {
         self.announce(&arguments, &scratch.layout, guard_failures.first())?;
-        let traced = self.trace(scratch, &arguments, body, &lifted, Purpose::Freeze)?;
+        let traced = self.trace(scratch, &arguments, body, &lifted, self.function.purpose())?;
+        if let (true, Err(reason)) = (self.function.is_module(), &traced.plan) {
+            return Err(cannot_be_traced(self.function.name, reason, self.site));
+        }
         let Traced { templates, plan, is_unchanged, mut current, given_back, widths, decided, flows } = traced;
         if let Some(flows) = &flows {
             self.connect(flows, &scratch.layout, &arguments, &mut current)?;
@@ -95,7 +99,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         purpose: Purpose,
     ) -> Result<Traced<A::Proxies, R>, Error> {
         let layout = &scratch.layout;
-        let session = launches::begin(purpose);
+        let session = launches::begin(purpose, self.site);
         let widths = layout.equal_widths(&scratch.found);
         let Ran { mut proxies, mut result, nodes, values: plain, is_unchanged, shared } =
             self.run_body(arguments, layout, (lifted, &widths), body)?;
@@ -134,15 +138,15 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     }
 
     /// Notes that the function is recorded, and why. Fails if the number of recordings exceeds the budget.
-    fn announce(
+    pub(super) fn announce(
         &self,
         arguments: &A,
         layout: &Layout,
         guard_failure: Option<&(Arc<Entry>, GuardFailure)>,
     ) -> Result<(), Error> {
         let function = self.function;
-        let summary = layout::describe(arguments, function.parameters);
-        let names = || layout::names_of_sizes(arguments, function.parameters, false, Gradients::Flow);
+        let summary = layout::describe(arguments, function.parameters, function.is_module());
+        let names = || layout::names_of_sizes(arguments, function.parameters, function.is_module(), Gradients::Flow);
         let why = explain::why((function, self.of), (&summary, &names), layout, guard_failure, self.site);
         function.begin_recording(summary, why).map_err(|text| explain::over_budget(text, self.site))
     }
@@ -168,7 +172,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let (before, mut shared) = (host_values::<A>(&proxies), shared::in_proxies::<A>(&proxies));
         let result = body(&mut proxies);
         if let Some(place) = shared::changed(&shared, &shared::in_proxies::<A>(&proxies), self.function.parameters) {
-            return Err(explain::shared_changed(&place, self.site));
+            return Err(explain::shared_changed(self.function.purpose().noun(), &place, self.site));
         }
         let is_unchanged = before == host_values::<A>(&proxies);
         if is_unchanged {
@@ -196,7 +200,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             Leaf::Host(_) => {}
         }));
         match shared {
-            Some(path) => Err(explain::shared_result(&path, self.site)),
+            Some(path) => Err(explain::shared_result(self.function.purpose().noun(), &path, self.site)),
             None => Ok(leaves),
         }
     }

@@ -15,6 +15,7 @@
 //! | explanations of evaluations | `explain` |
 //! | remarks about slow kernels, for profiles | `remarks` |
 //! | elements for the host | `read` |
+//! | evaluating after each operation | `eager` |
 //! | computing only some lanes | `selected` |
 //! | library calls | `native` |
 //!
@@ -51,6 +52,7 @@ use crate::trace::report::{self, Report};
 
 mod check;
 mod draw;
+pub(crate) mod eager;
 mod effect;
 mod emit;
 mod explain;
@@ -127,7 +129,10 @@ pub(crate) fn mark(var: &Var) {
 /// Evaluates values, and all values marked on this thread, and runs pending prints and assertions. Returns when the
 /// kernels are launched, and their reports are printed. Messages contain the reason.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
-    tape::simplify_what_is_kept();
+    // What is evaluated only because the mode is eager may stay: derivatives then have the same bits.
+    if eager::mode() == eager::Mode::Lazy {
+        tape::simplify_what_is_kept();
+    }
     let _operation = cancel::begin();
     let marked = report::take_marked();
     let own;
@@ -468,6 +473,7 @@ pub(crate) fn state_name(var: &Var) -> &'static str {
 /// Takes the locks of this folder, and of those that it names, for a fork.
 fn hold(held: &mut Vec<Held>) {
     effect::hold(held);
+    remarks::hold(held);
     trace::hold(held);
     capture::hold(held);
     graph::hold(held);

@@ -1,15 +1,26 @@
 //! Remarks about kernels that do more than necessary, for profiles that run. Without one, nothing here runs.
 
 use jit_runtime::Site;
+use jit_runtime::fork::Held;
 use jit_runtime::launch::native::Call;
 use jit_runtime::stats::events::{self, Fault, Gathered, KernelId, Remark};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 
 use super::effect::Memory;
 use super::group::{EXPENSIVE, Group, is_leaf};
 use super::order::{Graph, NONE};
 use crate::capture::launches;
+use crate::fork;
 use crate::graph::op::Op;
 use crate::graph::payload::Payload;
+use crate::graph::weak::Weak;
+
+/// The values that evaluations in profiles have computed and not stored.
+static UNSTORED: Mutex<Option<FxHashSet<Weak>>> = Mutex::new(None);
+/// Above this number, those that died are removed.
+const MOST_UNSTORED: usize = 1 << 16;
 
 /// Makes remarks about the kernels of an evaluation, one after another.
 pub(super) struct Remarks<'g, 'e> {
@@ -17,6 +28,19 @@ pub(super) struct Remarks<'g, 'e> {
     /// For each entry, whether an earlier kernel computes it.
     is_computed: Vec<bool>,
     gathered: Vec<Gathered>,
+    /// The values that kernels of this evaluation compute and do not store.
+    unstored: Vec<Weak>,
+}
+
+impl Drop for Remarks<'_, '_> {
+    fn drop(&mut self) {
+        let mut unstored = UNSTORED.lock();
+        let unstored = unstored.get_or_insert_default();
+        if unstored.len() + self.unstored.len() > MOST_UNSTORED {
+            unstored.retain(|value| value.upgrade().is_some());
+        }
+        unstored.extend(self.unstored.drain(..));
+    }
 }
 
 impl<'g, 'e> Remarks<'g, 'e> {
@@ -26,7 +50,8 @@ impl<'g, 'e> Remarks<'g, 'e> {
         if !events::is_profiled() {
             return None;
         }
-        Some(Remarks { graph, is_computed: vec![false; graph.entries.len()], gathered: events::gathered() })
+        let (is_computed, gathered) = (vec![false; graph.entries.len()], events::gathered());
+        Some(Remarks { graph, is_computed, gathered, unstored: Vec::new() })
     }
 
     /// Makes remarks about the next kernel.
@@ -37,10 +62,25 @@ impl<'g, 'e> Remarks<'g, 'e> {
         let weight = |number: u32| graph.entries[number as usize].op.weight();
         let total: u32 = computed().map(weight).sum();
         self.recomputed(&computed, kernel, total);
+        self.repeated(&computed, kernel, total);
         self.gathered(&computed, kernel, total);
         self.copied(group, kernel);
         self.moved(group, kernel);
         computed().for_each(|number| self.is_computed[number as usize] = true);
+        let inner = computed().filter(|number| !group.roots.contains(number));
+        self.unstored.extend(inner.map(|number| graph.entries[number as usize].var.downgrade()));
+    }
+
+    /// Remarks values that an earlier evaluation computed, too.
+    fn repeated<I: Iterator<Item = u32>>(&self, computed: &impl Fn() -> I, kernel: KernelId, total: u32) {
+        let unstored = UNSTORED.lock();
+        let Some(unstored) = unstored.as_ref() else { return };
+        let entry = |number: u32| &self.graph.entries[number as usize];
+        let again: Vec<u32> = computed().filter(|&number| unstored.contains(&entry(number).var.downgrade())).collect();
+        let weight = again.iter().map(|&number| entry(number).op.weight()).sum();
+        if let Some(&last) = again.last().filter(|_| weight >= EXPENSIVE) {
+            self.remark(Fault::Repeated, entry(last).var.site(), kernel, weight, total);
+        }
     }
 
     /// Remarks values that an earlier kernel computes, too.
@@ -122,4 +162,9 @@ impl<'g, 'e> Remarks<'g, 'e> {
         let permille = (u64::from(part) * 1000 / u64::from(whole.max(1))).min(1000) as u32;
         events::note_remark(Remark { fault, site, kernel, permille, is_recorded: launches::is_recording() });
     }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &UNSTORED);
 }

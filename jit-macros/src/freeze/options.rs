@@ -65,6 +65,7 @@ impl FreezeOptions {
         JitOptions {
             label: self.label.clone().or_else(|| beside.label.clone()),
             fast_math: beside.fast_math,
+            lazy: beside.lazy,
             dispatch: beside.dispatch,
             krate: self.krate.clone().or_else(|| beside.krate.clone()),
         }

@@ -289,6 +289,14 @@ fn fast_math_is_set_where_it_is_requested() {
 }
 
 #[test]
+fn lazy_is_the_default_and_takes_no_value() {
+    let with = |options| expand(options, quote! { fn f(x: Float) { x + x; } }).to_string();
+    assert_eq!(with(quote!(lazy)), with(quote!()));
+    let got = with(quote!(lazy = false));
+    assert!(got.contains("the `jit` option `lazy` takes no value"), "{got}");
+}
+
+#[test]
 fn each_user_expression_stands_once() {
     let got = expanded(quote! {
         fn f(m: Mask) -> Float {

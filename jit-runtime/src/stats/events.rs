@@ -155,6 +155,8 @@ pub struct KernelId {
 pub enum Fault {
     /// It computes a value that another kernel computes, too.
     Recomputed,
+    /// It computes a value that an earlier evaluation computed, and did not store.
+    Repeated,
     /// It computes a value at several indices, because it gathers from an expression.
     Gathered,
     /// It copies an array that is scattered to, because it is still referenced elsewhere.

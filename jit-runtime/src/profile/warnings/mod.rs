@@ -56,6 +56,8 @@ pub enum WarningKind {
     CopiesTarget,
     /// Several kernels compute the same value.
     Recomputes,
+    /// Evaluations compute a value again that an earlier one computed, and did not store.
+    RecomputesLater,
     /// A kernel gathers from an expression, and computes it at each index.
     RecomputesGathered,
     /// An operand of a product of matrices is copied to move its elements, such as a slice.

@@ -14,14 +14,19 @@ struct Line {
     site: Site,
     /// One for each kernel.
     remarks: Vec<Remark>,
+    /// How often they were made.
+    times: u64,
 }
+
+/// A value that is computed again is reported if that happens so often: a gradient may be read after its value.
+const OFTEN: u64 = 4;
 
 pub(super) fn find(timeline: &Timeline, warnings: &mut Vec<Warning>) {
     let mut lines: Vec<Line> = Vec::new();
     for remark in &timeline.remarks {
         match lines.iter_mut().find(|line| line.fault == remark.fault && line.site == remark.site) {
             Some(line) => line.add(*remark),
-            None => lines.push(Line { fault: remark.fault, site: remark.site, remarks: vec![*remark] }),
+            None => lines.push(Line { fault: remark.fault, site: remark.site, remarks: vec![*remark], times: 1 }),
         }
     }
     let replays = Replays::of(timeline);
@@ -35,6 +40,11 @@ pub(super) fn find(timeline: &Timeline, warnings: &mut Vec<Warning>) {
             }
             count += 1;
             cost += launch.time().mul_f64(f64::from(remark.permille) / 1000.0);
+        }
+        if line.fault == Fault::Repeated {
+            // Without the first time, which is necessary, and whose kernel may be the same.
+            cost = cost.mul_f64((line.times as f64 / count.max(1) as f64).min(1.0));
+            count = if line.times < OFTEN { 0 } else { line.times };
         }
         if count > 0 {
             warnings.push(line.warning(count, cost));
@@ -50,6 +60,7 @@ fn is_of(remark: &Remark, launch: &Launched) -> bool {
 
 impl Line {
     fn add(&mut self, remark: Remark) {
+        self.times += 1;
         match self.remarks.iter_mut().find(|known| known.kernel == remark.kernel) {
             Some(known) => known.permille = known.permille.max(remark.permille),
             None => self.remarks.push(remark),
@@ -63,6 +74,12 @@ impl Line {
                 WarningKind::Recomputes,
                 format!("the value of {place} is computed again by {kernels} more kernels, in {count} launches"),
                 "evaluate it before the values that use it, with `jit::eval(&x)`: it is then computed once, and read",
+            ),
+            Fault::Repeated => (
+                WarningKind::RecomputesLater,
+                format!("the value of {place} is computed again {count} times, by later evaluations"),
+                "evaluate it once, with `jit::eval(&x)`, or mark it for the next evaluation, with `jit::schedule(&x)`: \
+                 it is then computed once, and read",
             ),
             Fault::Gathered => (
                 WarningKind::RecomputesGathered,

@@ -21,18 +21,18 @@ use crate::{Result, Site, Traverse, Visitor, VisitorMut};
 /// [`Module::infer`] with it, are different: they run no Rust code of the module, but replay a recording.
 ///
 /// ```
-/// use jit::nn::{Linear, Model, Module, Relu};
+/// use jit::nn::{Linear, Model, Module, Parameter, Relu};
 /// use jit::prelude::*;
 ///
 /// let mut rng = jit::random::rng(1);
 /// let net = (Linear::new(4, 8, &mut rng), Relu, Linear::new(8, 2, &mut rng));
 /// let mut traced = jit::trace(net, &Tensor::<f32>::zeros([16, 4]))?; // runs `forward`, launches nothing
-/// for batch in [16, 50, 200] {
+/// for batch in [16, 50, 100] {
 ///     assert_eq!(traced.forward(&Tensor::ones([batch, 4])).shape(), [batch, 2]);
 /// }
 /// assert_eq!((traced.stats().recordings, traced.stats().replays), (1, 3));
 ///
-/// traced.2.bias.set(Tensor::from([10.0f32, 20.0]).make_opaque()); // seen by the next call
+/// traced.2.bias = Some(Parameter::new(Tensor::from([10.0f32, 20.0]))); // seen by the next call
 /// let y = traced.forward(&Tensor::zeros([1, 4])); // a batch of 1 is another signature
 /// assert_eq!((y.shape().to_vec(), traced.stats().recordings), (vec![1, 2], 2));
 /// println!("{}", traced.explain());
@@ -77,20 +77,19 @@ pub struct Traced<M> {
 /// use jit::nn::{BatchNorm1d, Linear, Model, Module};
 /// use jit::prelude::*;
 ///
-/// let net = (Linear::new(3, 4, &mut jit::random::rng(1)), BatchNorm1d::new(4));
+/// let net = (Linear::new(3, 4, &mut jit::random::rng(1)), BatchNorm1d::<f32>::new(4));
 /// let mut traced = jit::trace(net, &Tensor::<f32>::zeros([32, 3]))?;
 /// let x = Tensor::<f32>::arange(96).reshape([32, 3]);
-/// let before = traced.1.running_mean().to_vec()?;
 /// traced.forward(&x);
-/// assert_ne!(traced.1.running_mean().to_vec()?, before); // a replay has advanced it
+/// let statistics = traced.state_dict();
+/// assert_ne!(statistics.get::<f32>("1.running_mean").unwrap().to_vec()?, [0.0; 4]); // a replay has advanced it
 /// # Ok::<(), jit::Error>(())
 /// ```
 ///
 /// # Errors
 ///
 /// When `forward` does something that cannot be replayed: it reads contents, or has lanes print. When a kernel cannot
-/// be compiled. In a frozen function, a
-/// `freeze::host` call or a traced region.
+/// be compiled. In a frozen function, a `freeze::host` call or a traced region.
 ///
 /// # Panics
 ///

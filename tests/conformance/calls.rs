@@ -196,6 +196,7 @@ fn results_that_differ_on_the_host_are_refused() {
     assert!(message.contains("a call without targets"), "{message}");
     on_each_device(|| {
         let pairs = [|x: Float| vec![x.clone(), x.clone() + 1], |x: Float| vec![x.clone() * 2, x]];
+        let index = resident([0_u32, 1]);
         let y = jit::switch(&index, &pairs, (Float::from([1.0, 3.0]),));
         assert_eq!(y.iter().map(|y| y.to_vec().unwrap()).collect::<Vec<_>>(), [[1.0, 6.0], [2.0, 3.0]]);
     });

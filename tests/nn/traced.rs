@@ -82,7 +82,10 @@ fn forward_runs_once_for_each_signature() {
 fn another_device_is_another_signature() {
     let mut traced = jit::trace(Counted::new(2.0), &rows::<f32>(4)).unwrap();
     on_each_device(|| {
-        traced.clone().forward(&rows::<f32>(4));
+        let mut moved = traced.clone();
+        moved.factor = Parameter::new(Tensor::from([2.0]));
+        let here = Float::from([1.0]).device();
+        assert_eq!(moved.forward(&rows::<f32>(4)).array().device(), here);
     });
     traced.forward(&rows::<f32>(4));
     assert_eq!(traced.runs(), 2);
@@ -460,7 +463,7 @@ fn threads_run_forward_once_for_a_new_signature() {
     on_each_device(|| {
         let traced = jit::trace(Counted::new(2.0), &rows::<f32>(4)).unwrap();
         let wanted = Counted::new(2.0).forward(&rows::<f64>(40)).to_vec().unwrap();
-        let on = jit::Device::Interpreter;
+        let on = Float::from([1.0]).device();
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
                 .map(|_| {

@@ -179,9 +179,11 @@ impl Position {
         let is_cheap = !is_repeated || source.cost() <= MAX_LOOP_COST;
         let most = MAX_COPIED_COST + LAUNCH_COST / (source.lanes() as u32).max(1);
         let copied = source.cost_up_to(most).saturating_mul(source.copies());
-        // What library calls have computed is often a small table, from which many lanes read.
-        let is_table = source.flags() & flag::CONTROL != 0 && source.lanes() < self.index.lanes() / 2;
-        if is_table || !is_cheap || copied > most {
+        // What library calls have computed is often a small table, from which many lanes read. Each copy of an
+        // expression has gradients of its own, and where these are added must not depend on the width.
+        let is_computed = source.flags() & flag::CONTROL != 0;
+        let is_table = source.flags() & flag::GRAD != 0 || source.lanes() < self.index.lanes() / 2;
+        if is_computed && is_table || !is_cheap || copied > most {
             return None;
         }
         let max_reads = if source.lanes() < FEW_LANES { usize::MAX } else { MANY_READS - 1 };

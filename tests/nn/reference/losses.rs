@@ -37,24 +37,25 @@ fn divergences_are_those_of_pytorch() {
 fn cross_entropies_are_those_of_pytorch() {
     let weights = || Tensor::from([0.5f64, 1.0, 2.0, 0.25]);
     for (name, reduction) in REDUCTIONS {
-        let check = |case: &str, loss: &CrossEntropy<f64>| {
+        // Targets and weights are on the device that is checked.
+        let check = |case: &str, loss: &dyn Fn() -> CrossEntropy<f64>| {
             let case = format!("{case}.{name}");
-            let y = Case::named(&case).get("y").whole();
-            check_function(&case, &["x"], |x| loss.loss(&x[0], &y));
+            check_function(&case, &["x"], |x| loss().loss(&x[0], &Case::named(&case).get("y").whole()));
         };
-        let plain = CrossEntropy::new().with_reduction(reduction);
-        let smooth = plain.clone().with_label_smoothing(0.2);
+        let plain = || CrossEntropy::new().with_reduction(reduction);
+        let smooth = || plain().with_label_smoothing(0.2);
         check("cross_entropy", &plain);
         check("cross_entropy_deep", &plain);
-        check("cross_entropy_all", &smooth.clone().with_weights(weights()).with_ignored(1));
-        check("cross_entropy_ignored", &smooth.clone().with_ignored(1));
-        check("cross_entropy_weights", &smooth.with_weights(weights()));
-        let y = Case::named(&format!("nll.{name}")).get("y").whole();
-        let nll = plain.clone().with_weights(weights());
-        check_function(&format!("nll.{name}"), &["x"], |x| nll.loss_of_logarithms(&log_softmax(&x[0], 1), &y));
-        let soft = plain.with_weights(weights()).with_label_smoothing(0.1);
+        check("cross_entropy_all", &|| smooth().with_weights(weights()).with_ignored(1));
+        check("cross_entropy_ignored", &|| smooth().with_ignored(1));
+        check("cross_entropy_weights", &|| smooth().with_weights(weights()));
+        let nll = format!("nll.{name}");
+        check_function(&nll, &["x"], |x| {
+            let y = Case::named(&nll).get("y").whole();
+            plain().with_weights(weights()).loss_of_logarithms(&log_softmax(&x[0], 1), &y)
+        });
         check_function(&format!("cross_entropy_soft.{name}"), &["x", "y"], |x| {
-            soft.loss_of_probabilities(&x[0], &x[1])
+            plain().with_weights(weights()).with_label_smoothing(0.1).loss_of_probabilities(&x[0], &x[1])
         });
     }
 }

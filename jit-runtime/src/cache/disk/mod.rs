@@ -75,7 +75,8 @@ struct Settings {
     entries: u64,
     bytes: u64,
     verify: Option<u64>,
-    /// Whether kernels that were compiled with more effort than requested are used, and others until better code is made.
+    /// Whether kernels that were compiled with more effort than requested are used, and others until better code is
+    /// made.
     takes_better: bool,
 }
 
@@ -217,9 +218,9 @@ impl<'f> Disk<'f> {
 
     /// The options of code that fits, the best first.
     ///
-    /// Ordinary stores may stand in for stores that bypass the cache: results are the same, and a hot kernel gets its own
-    /// code later. The converse would write small arrays to memory each time. Scatters are as requested, since the order
-    /// of floating-point additions depends on them.
+    /// Ordinary stores may stand in for stores that bypass the cache: results are the same, and a hot kernel gets its
+    /// own code later. The converse would write small arrays to memory each time. Scatters are as requested, since the
+    /// order of floating-point additions depends on them.
     fn options_that_fit(&self, options: CodeOptions) -> impl Iterator<Item = CodeOptions> + use<> {
         let better = (self.takes_better && options.effort == Effort::Quick).then_some(Effort::Thorough);
         let stores = [Some(options.streaming_stores), (self.takes_better && options.streaming_stores).then_some(false)];

@@ -1,4 +1,4 @@
-// wanted: a `#[constexpr]` parameter must be known while tracing; `Settings` is not; derive `PartialEq, Eq, Hash`
+// wanted: a `#[constexpr]` parameter must be known while tracing; `Settings` is not
 use jit::prelude::*;
 
 struct Settings {

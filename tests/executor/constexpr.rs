@@ -20,8 +20,7 @@ fn of_each_kind(
     #[constexpr] shape: Shape,
     #[constexpr] factor: f32,
     #[constexpr] half: f16,
-    #[constexpr] letter: char,
-    #[constexpr] name: String,
+    #[constexpr] names: (char, String),
     #[constexpr] weights: &[f64],
     #[constexpr] nested: Nested,
 ) -> Float {
@@ -35,7 +34,7 @@ fn of_each_kind(
     if let Some((times, [from, to], _)) = nested {
         y += f32::from(times) * (to - from);
     }
-    if letter == '-' || name == "negative" { -y } else { y }
+    if names.0 == '-' || names.1 == "negative" { -y } else { y }
 }
 
 // rows: K150
@@ -45,16 +44,16 @@ fn values_of_each_kind_are_constexpr() {
         let (x, half) = (Float::from([1.0, 2.0]), f16::from_f32(0.5));
         let square = Shape::Square { twice: true };
         let nested: Nested = Some((3, [1.0, 1.5], "range"));
-        let direct = of_each_kind(&x, square, 3.0, half, '-', String::new(), &[0.25, 0.25], nested);
+        let direct = of_each_kind(&x, square, 3.0, half, ('-', String::new()), &[0.25, 0.25], nested);
         assert_eq!(direct.to_vec()?, [-9.0, -15.0]);
         let example = Float::placeholder(2);
-        let exe = of_each_kind::compile(&example, square, 3.0, half, '-', String::new(), &[0.25, 0.25], nested)?;
+        let exe = of_each_kind::compile(&example, square, 3.0, half, ('-', String::new()), &[0.25, 0.25], nested)?;
         assert_eq!(exe.call(&x)?.to_vec()?, [-9.0, -15.0]);
         let shown: Vec<&str> = exe.constexprs().iter().map(|(_, value)| value.as_str()).collect();
         let wanted =
-            ["Square { twice: true }", "3.0", "0.5", "'-'", "\"\"", "[0.25, 0.25]", "Some((3, [1.0, 1.5], \"range\"))"];
+            ["Square { twice: true }", "3.0", "0.5", "('-', \"\")", "[0.25, 0.25]", "Some((3, [1.0, 1.5], \"range\"))"];
         assert_eq!(shown, wanted);
-        let plain = of_each_kind::compile(&example, Shape::Disc, 1.0, half, '+', "negative".into(), &[], None)?;
+        let plain = of_each_kind::compile(&example, Shape::Disc, 1.0, half, ('+', "negative".into()), &[], None)?;
         assert_eq!(plain.call(&x)?.to_vec()?, [-1.5, -2.5]);
         Ok(())
     });

@@ -339,7 +339,7 @@ mod tests {
             output.read(0, bytemuck::cast_slice_mut(&mut values)).unwrap();
             (std::ptr::from_ref(code).cast::<()>(), values)
         };
-        let wanted = |divisor: u32| (0..1000).map(move |lane: u32| (lane / divisor << divisor) + lane % divisor);
+        let wanted = |divisor: u32| (0..1000).map(move |lane: u32| ((lane / divisor) << divisor) + lane % divisor);
         let first = run(3, 1000).0;
         for divisor in [3, 7] {
             let code = (0..100_000_000).map(|_| run(divisor, 1000).0).find(|code| {

@@ -81,6 +81,13 @@ impl Cost {
         width.next_multiple_of(self.lanes_per_step) as f64
     }
 
+    /// Estimates the nanoseconds of a lane.
+    #[inline]
+    pub(crate) fn lane_ns(&self) -> f32 {
+        let measured = f32::from_bits(self.measured.load(Ordering::Relaxed));
+        if measured > 0.0 { measured } else { self.guess }
+    }
+
     /// Estimates the time of a launch of this width.
     pub(crate) fn estimate(&self, width: usize) -> Estimate {
         let measured = f32::from_bits(self.measured.load(Ordering::Relaxed));

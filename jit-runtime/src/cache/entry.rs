@@ -1,6 +1,5 @@
 //! A cached kernel: its key, its code, and the facts that launches need.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,6 +14,9 @@ use crate::config::Device;
 use crate::ir::{Access, Kernel, Op, Param};
 use crate::stats::{Facts, ParamFacts};
 use crate::{Label, Site};
+
+/// Narrower launches take about as long as finding code for the values of their parameters.
+const MIN_SPECIALISED_WIDTH: usize = 2048;
 
 /// A kernel with its code.
 pub(crate) struct Entry {
@@ -104,16 +106,13 @@ impl Entry {
     }
 
     /// The code for some lanes of a launch of some width. It may be specialised to the values of its parameters.
-    #[inline]
-    pub(crate) fn executable_for(
-        &self,
-        width: usize,
-        lanes: &Range<u64>,
-        arguments: &[RawArgument],
-    ) -> &dyn Executable {
+    #[inline(always)]
+    pub(crate) fn executable_for(&self, width: usize, lanes: u64, arguments: &[RawArgument]) -> &dyn Executable {
         match &self.specialised {
-            None => self.executable(width),
-            Some(specialised) => self.specialised(specialised, width, lanes, arguments),
+            Some(specialised) if width >= MIN_SPECIALISED_WIDTH => {
+                self.specialised(specialised, width, lanes, arguments)
+            }
+            _ => self.executable(width),
         }
     }
 
@@ -121,7 +120,7 @@ impl Entry {
         &'a self,
         specialised: &'a Specialised,
         width: usize,
-        lanes: &Range<u64>,
+        lanes: u64,
         arguments: &[RawArgument],
     ) -> &'a dyn Executable {
         let Some(variant) = specialised.find(arguments) else { return self.executable(width) };
@@ -129,8 +128,8 @@ impl Entry {
             Some(code) if width >= code.lanes_per_step() => code,
             Some(_) => self.executable(width),
             None => {
-                let ns = self.cost.estimate((lanes.end - lanes.start) as usize).ns() as u64;
-                if variant.is_hot(ns, self.heat.hot_ns()) {
+                let ns = lanes as f32 * self.cost.lane_ns();
+                if variant.is_hot(ns as u64, self.heat.hot_ns()) {
                     hot::ask_for_variant(specialised.kernel(&self.kernel, variant), self, variant);
                 }
                 self.executable(width)

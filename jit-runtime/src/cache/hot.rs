@@ -328,32 +328,32 @@ mod tests {
         builder.store(output, sum);
         let origin = Origin { label: "divided".into(), site: None, literals: &[] };
         let entry = find_or_compile(Device::Cpu, builder.finish(), CodeOptions::default(), origin).unwrap().entry;
-        let output = Buffer::from_bytes(&[0; 4 * 1000]).unwrap();
+        let output = Buffer::from_bytes(&[0; 4 * 4000]).unwrap();
         let run = |divisor: u64, width: u64| {
-            let words = [(output.address(), 1000), (divisor, 0)];
+            let words = [(output.address(), 4000), (divisor, 0)];
             let table = words.map(|(word, length)| RawArgument { word, length });
-            let code = entry.executable_for(width as usize, &(0..width), &table);
+            let code = entry.executable_for(width as usize, width, &table);
             // SAFETY: the buffer is not shared, and contains the range.
             unsafe { code.run(0..width, &table) };
             let mut values = vec![0_u32; width as usize];
             output.read(0, bytemuck::cast_slice_mut(&mut values)).unwrap();
             (std::ptr::from_ref(code).cast::<()>(), values)
         };
-        let wanted = |divisor: u32| (0..1000).map(move |lane: u32| ((lane / divisor) << divisor) + lane % divisor);
-        let first = run(3, 1000).0;
+        let wanted = |divisor: u32| (0..4000).map(move |lane: u32| ((lane / divisor) << divisor) + lane % divisor);
+        let first = run(3, 4000).0;
         for divisor in [3, 7] {
-            let code = (0..100_000_000).map(|_| run(divisor, 1000).0).find(|code| {
+            let code = (0..100_000_000).map(|_| run(divisor, 4000).0).find(|code| {
                 wait();
                 *code != first
             });
-            assert!(code.is_some_and(|code| code != run(5, 1000).0), "others have the first code");
+            assert!(code.is_some_and(|code| code != run(5, 4000).0), "others have the first code");
         }
         for divisor in [3, 5, 7] {
-            for width in [1000, 900, 3] {
+            for width in [4000, 3900, 3] {
                 let wanted: Vec<u32> = wanted(divisor as u32).take(width as usize).collect();
                 assert_eq!(run(divisor, width).1, wanted);
             }
         }
-        assert_ne!(run(3, 1000).0, run(7, 1000).0);
+        assert_ne!(run(3, 4000).0, run(7, 4000).0);
     }
 }

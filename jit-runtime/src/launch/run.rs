@@ -125,9 +125,10 @@ fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
 /// # Safety
 ///
 /// As for [`Executable::run`](crate::backend::Executable::run).
+#[inline(always)]
 pub(super) unsafe fn run_lanes(entry: &Entry, width: usize, lanes: Range<u64>, raw: &[RawArgument], poll: Poll<'_>) {
     // SAFETY: the caller's promise.
-    unsafe { entry.executable_for(width, &lanes, raw).run_polled(lanes, raw, poll) };
+    unsafe { entry.executable_for(width, lanes.end - lanes.start, raw).run_polled(lanes, raw, poll) };
 }
 
 impl Bound {

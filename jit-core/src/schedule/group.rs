@@ -252,7 +252,7 @@ impl<'a, 'e> Cut<'a, 'e> {
             let number = seen[next];
             next += 1;
             let entry = &self.graph.entries[number as usize];
-            if entry.is_evaluated || entry.op.is_stored() {
+            if entry.is_evaluated {
                 continue;
             }
             work += entry.op.weight();

@@ -5,7 +5,6 @@
 use std::sync::atomic::Ordering;
 
 use super::node::Var;
-use super::op::Op;
 
 /// The largest cost that a node stores; it represents larger ones, too.
 pub(super) const MOST: u32 = u8::MAX as u32;
@@ -17,21 +16,20 @@ impl Var {
         u32::from(self.node().head().cost)
     }
 
-    /// Returns the cost, or some number above the limit if it is larger.
+    /// Returns the cost of recording the value again, or some number above the limit if it is larger. What library
+    /// calls and reductions have computed is read, and not computed again.
     pub(crate) fn cost_up_to(&self, limit: u32) -> u32 {
-        if self.cost() < MOST || limit < MOST {
+        if self.cost() < MOST {
             return self.cost();
         }
         let (mut cost, mut pending) = (0_u32, vec![self.clone()]);
         while let Some(var) = pending.pop() {
             match var.cost() {
-                _ if var.has_data() => cost += 1,
+                _ if var.has_data() || var.op().is_stored() => cost += 1,
                 own if own < MOST => cost += own,
                 _ => {
-                    // What a gather reads from is in memory when it runs.
-                    let first = u32::from(var.op() == Op::Gather);
-                    cost += var.op().weight() + first;
-                    pending.extend((first as usize..var.op().slots()).filter_map(|slot| var.operand(slot)));
+                    cost += var.op().weight();
+                    pending.extend((0..var.op().slots()).filter_map(|slot| var.operand(slot)));
                 }
             }
             if cost > limit {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `node`, `op` | nodes of one cache line each, counted handles; the operations of nodes |
 //! | `weak` | references that do not keep nodes alive |
+//! | `contents` | the elements of nodes in memory |
 //! | `cost`, `device` | what recording an expression again costs; the device of a value |
 //! | `payload` | the parts of a node outside its cache line: loops, branches, scatters, library calls |
 //! | `inputs` | the inputs of a node, with their roles |
@@ -14,6 +15,7 @@
 //! | `gradients`, `scopes`, `tape` | through which nodes gradients flow; what nodes keep for differentiation |
 //! | `labels`, `describe` | names that users give to arrays; values in messages |
 
+mod contents;
 mod cost;
 mod describe;
 pub(crate) mod device;

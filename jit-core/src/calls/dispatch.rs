@@ -87,6 +87,7 @@ impl<T: ?Sized> Targets<'_, T> {
     }
 
     /// Begins the next instance.
+    #[track_caller]
     pub fn next(&self, call: &mut Call) -> Option<&T> {
         let id = *self.ids.get(call.position)?;
         call.position += 1;

@@ -74,6 +74,7 @@ impl Guard {
     }
 
     /// Begins the next target.
+    #[track_caller]
     pub(crate) fn open(&mut self) {
         (self.lent, self.taken) = (0, 0);
         self.recorder.open();

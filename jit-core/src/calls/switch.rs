@@ -191,6 +191,7 @@ pub(super) fn checked<F>(index: impl SwitchIndex, targets: &[F], site: Site) -> 
     index.target(targets.len(), site)
 }
 
+#[track_caller]
 pub(super) fn call<F: Callable<A>, A: Traverse + Clone>(
     selector: &Var,
     index: &Var,

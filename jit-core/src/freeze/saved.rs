@@ -11,7 +11,7 @@ use jit_runtime::device::Device;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::file::{Damaged, Read, Reader, SavedRecording, Writer};
-use jit_runtime::recording::{Recording, Scalar, SizeId};
+use jit_runtime::recording::{Recording, SizeId};
 use jit_runtime::{Error, ErrorKind, Label, Site};
 use smallvec::SmallVec;
 
@@ -226,21 +226,7 @@ fn write_value(writer: &mut Writer, value: &Value) {
         }
         Value::Known(scalar, ty, len, is_literal) => {
             writer.byte(3);
-            match scalar {
-                Scalar::Constant(bits) => {
-                    writer.byte(0);
-                    writer.number(bits);
-                }
-                Scalar::Input(number) => {
-                    writer.byte(1);
-                    writer.number(number.into());
-                }
-                Scalar::Size(size, of) => {
-                    writer.byte(2);
-                    writer.number(size.0.into());
-                    writer.ty(of);
-                }
-            }
+            writer.scalar(scalar);
             writer.ty(ty);
             writer.number(len.0.into());
             writer.flag(is_literal);
@@ -253,8 +239,7 @@ fn write_value(writer: &mut Writer, value: &Value) {
 }
 
 fn read_size(reader: &mut Reader<'_>, recording: &Recording) -> Read<SizeId> {
-    let count = recording.sizes().exprs().len();
-    reader.below(count, "the number of a size").map(|number| SizeId(number as u16))
+    reader.size_id(recording.sizes().exprs().len())
 }
 
 fn read_value(reader: &mut Reader<'_>, recording: &Recording) -> Read<Value> {
@@ -271,12 +256,7 @@ fn read_value(reader: &mut Reader<'_>, recording: &Recording) -> Read<Value> {
             Value::Output(number as u32, ty, len)
         }
         3 => {
-            let known = match reader.byte()? {
-                0 => Scalar::Constant(reader.number()?),
-                1 => Scalar::Input(reader.below(recording.scalars() as usize, "the number of a scalar")? as u32),
-                2 => Scalar::Size(read_size(reader, recording)?, reader.ty()?),
-                _ => return reader.fail("the kind of a scalar"),
-            };
+            let known = reader.scalar(recording.scalars() as usize, recording.sizes().exprs().len())?;
             Value::Known(known, reader.ty()?, read_size(reader, recording)?, reader.flag()?)
         }
         4 => Value::Retained(reader.small()?),

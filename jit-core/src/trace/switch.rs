@@ -109,6 +109,7 @@ impl SwitchRecorder {
     }
 
     /// Begins the next target.
+    #[track_caller]
     pub fn open(&mut self) {
         let target = record::literal(Type::U32, u64::from(self.targets[self.sides.len()]), 1);
         let lanes = record::compare(CompareOp::Eq, &self.index, &target);

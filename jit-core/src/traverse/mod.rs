@@ -9,7 +9,7 @@
 //! | the trait | this file |
 //! | visitors | `visitor` |
 //! | replacing arrays without changing their types | `lent` |
-//! | containers, host values | `containers` |
+//! | containers, host values | `containers`; tuples: `tuples` |
 //! | the leaves of a value, which regions replace | `leaves` |
 //! | building a value from a signature and arrays | `build`; for the standard library's types: `build_std` |
 
@@ -20,6 +20,7 @@ mod build_std;
 mod containers;
 pub(crate) mod leaves;
 mod lent;
+pub(crate) mod tuples;
 mod visitor;
 
 pub(crate) use lent::{check_number, replace, zero_like};

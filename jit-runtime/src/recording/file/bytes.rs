@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ir::Type;
+use crate::recording::{Scalar, SizeId};
 use crate::{Error, ErrorKind, Label, Site};
 
 /// Why bytes are not what they should be.
@@ -100,6 +101,25 @@ impl Writer {
     pub fn list<T>(&mut self, list: impl ExactSizeIterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
         self.number(list.len() as u64);
         list.for_each(|item| each(self, item));
+    }
+
+    /// Appends a number that a replay passes on: see [`Reader::scalar`].
+    pub fn scalar(&mut self, scalar: Scalar) {
+        match scalar {
+            Scalar::Constant(bits) => {
+                self.byte(0);
+                self.number(bits);
+            }
+            Scalar::Input(number) => {
+                self.byte(1);
+                self.number(number.into());
+            }
+            Scalar::Size(size, ty) => {
+                self.byte(2);
+                self.number(size.0.into());
+                self.ty(ty);
+            }
+        }
     }
 
     /// Appends a value that may be missing.
@@ -310,6 +330,29 @@ impl<'a> Reader<'a> {
         let length = self.size()?;
         self.require(length <= self.bytes.len() - self.at, "the length of a list")?;
         (0..length).map(|_| each(self)).collect()
+    }
+
+    /// Reads the number of a size, of so many.
+    ///
+    /// # Errors
+    ///
+    /// A larger number.
+    pub fn size_id(&mut self, sizes: usize) -> Read<SizeId> {
+        self.below(sizes, "the number of a size").map(|number| SizeId(number as u16))
+    }
+
+    /// Reads what [`Writer::scalar`] has written, in a recording with so many scalar inputs and sizes.
+    ///
+    /// # Errors
+    ///
+    /// Other bytes.
+    pub fn scalar(&mut self, inputs: usize, sizes: usize) -> Read<Scalar> {
+        Ok(match self.byte()? {
+            0 => Scalar::Constant(self.number()?),
+            1 => Scalar::Input(self.below(inputs, "the number of a scalar")? as u32),
+            2 => Scalar::Size(self.size_id(sizes)?, self.ty()?),
+            _ => return self.fail("the kind of a scalar"),
+        })
     }
 
     /// Reads a value that may be missing.

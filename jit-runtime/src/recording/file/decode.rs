@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::bytes::{Read, Reader};
-use super::parts::{Counts, read_call, read_checks, read_code, read_scalar};
+use super::parts::{Counts, read_call, read_checks, read_code};
 use crate::backend::CodeOptions;
 use crate::cache::{self, PortableCode};
 use crate::config::Device;
@@ -147,7 +147,7 @@ impl Context<'_> {
         Ok(LibraryStep {
             call: read_call(reader)?,
             sizes: reader.list(|reader| self.counts.size(reader))?.into(),
-            fill: reader.option(|reader| read_scalar(reader, self.counts))?,
+            fill: reader.option(|reader| self.counts.scalar(reader))?,
             inputs: reader.list(|reader| self.slot(reader))?.into(),
             outputs: reader.list(|reader| self.written(reader))?.into(),
             site: reader.option(Reader::site)?,
@@ -217,7 +217,7 @@ impl Context<'_> {
     fn bind(&self, reader: &mut Reader<'_>) -> Read<Bind> {
         match reader.byte()? {
             0 => self.slot(reader).map(Bind::Slot),
-            1 => read_scalar(reader, self.counts).map(Bind::Scalar),
+            1 => self.counts.scalar(reader).map(Bind::Scalar),
             _ => reader.fail("an argument"),
         }
     }

@@ -1,7 +1,7 @@
 //! Recording → bytes.
 
 use super::bytes::Writer;
-use super::parts::{write_call, write_checks, write_code, write_scalar};
+use super::parts::{write_call, write_checks, write_code};
 use crate::backend::CodeOptions;
 use crate::cache;
 use crate::ir::encode;
@@ -87,7 +87,7 @@ fn write_step(writer: &mut Writer, recording: &Recording, step: &Step) -> Result
             writer.byte(1);
             write_call(writer, *call);
             writer.list(sizes.iter(), |writer, size| writer.number(size.0.into()));
-            writer.option(*fill, write_scalar);
+            writer.option(*fill, Writer::scalar);
             write_slots(writer, inputs);
             write_slots(writer, outputs);
             writer.option(*site, Writer::site);
@@ -146,7 +146,7 @@ fn write_kernel(writer: &mut Writer, recording: &Recording, step: &KernelStep) -
         }
         Bind::Scalar(scalar) => {
             writer.byte(1);
-            write_scalar(writer, *scalar);
+            writer.scalar(*scalar);
         }
     });
     writer.text(step.label.as_str());

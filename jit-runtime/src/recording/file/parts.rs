@@ -1,4 +1,4 @@
-//! The parts of steps that have a form of their own: scalars, library calls, checks, machine code.
+//! The parts of steps that have a form of their own: library calls, checks, machine code.
 
 use std::sync::Arc;
 
@@ -21,35 +21,12 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn size(self, reader: &mut Reader<'_>) -> Read<SizeId> {
-        reader.below(self.sizes, "the number of a size").map(|number| SizeId(number as u16))
+        reader.size_id(self.sizes)
     }
-}
 
-pub(super) fn write_scalar(writer: &mut Writer, scalar: Scalar) {
-    match scalar {
-        Scalar::Constant(bits) => {
-            writer.byte(0);
-            writer.number(bits);
-        }
-        Scalar::Input(number) => {
-            writer.byte(1);
-            writer.number(number.into());
-        }
-        Scalar::Size(size, ty) => {
-            writer.byte(2);
-            writer.number(size.0.into());
-            writer.ty(ty);
-        }
+    pub(super) fn scalar(self, reader: &mut Reader<'_>) -> Read<Scalar> {
+        reader.scalar(self.scalars as usize, self.sizes)
     }
-}
-
-pub(super) fn read_scalar(reader: &mut Reader<'_>, counts: Counts) -> Read<Scalar> {
-    Ok(match reader.byte()? {
-        0 => Scalar::Constant(reader.number()?),
-        1 => Scalar::Input(reader.below(counts.scalars as usize, "the number of a scalar")? as u32),
-        2 => Scalar::Size(counts.size(reader)?, reader.ty()?),
-        _ => return reader.fail("the kind of a scalar"),
-    })
 }
 
 /// Operations in the order of their numbers in files.

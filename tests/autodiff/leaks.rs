@@ -22,6 +22,7 @@ fn deep_graphs_are_differentiated_and_dropped_without_recursion() {
 
 #[test]
 fn detached_values_keep_nothing_alive() {
+    let _turn = crate::alone();
     let kept_by = |line: u32| {
         let is_it = |kept: &&ad::Retained| kept.site.file().ends_with("leaks.rs") && kept.site.line() == line;
         ad::retained().iter().find(is_it).map_or(0, |kept| kept.values)

@@ -32,6 +32,8 @@ mod sums;
 mod tensors;
 mod traversal;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use jit::Float64;
 
 #[path = "../shared/tested_devices.rs"]
@@ -42,6 +44,13 @@ pub(crate) fn on_each_device(test: impl Fn()) {
     for device in tested_devices::all() {
         jit::with_device(device, &test);
     }
+}
+
+/// Runs tests that list the arrays of all threads, or that change how all threads simplify, one after another: a list
+/// holds arrays of other threads while it is made.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static LISTING: Mutex<()> = Mutex::new(());
+    LISTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Asserts that numbers are equal but for rounding.

@@ -3,7 +3,7 @@
 use jit::{Float64, Traverse, ad};
 
 use crate::simplify::arrays_of;
-use crate::{assert_close, on_each_device};
+use crate::{alone, assert_close, on_each_device};
 
 /// Arrays of this width are large enough to be released.
 const WIDE: usize = 32 << 10;
@@ -97,6 +97,7 @@ fn few_steps_have_gradients_of_the_same_bits() {
 // rows: A208
 #[test]
 fn steps_that_are_evaluated_keep_few_arrays_whatever_their_number() {
+    let _turn = alone();
     on_each_device(|| {
         // Nobody else uses the width.
         let width = WIDE + 17;

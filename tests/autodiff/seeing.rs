@@ -3,7 +3,7 @@
 use jit::ad;
 use jit::prelude::*;
 
-use crate::on_each_device;
+use crate::{alone, on_each_device};
 
 /// The nodes and arrows of a drawing.
 type Parsed = (Vec<(usize, String)>, Vec<(usize, usize)>);
@@ -100,6 +100,7 @@ fn a_drawing_shows_operations_of_their_own_and_what_has_no_derivative() {
 // rows: A005
 #[test]
 fn variables_and_gradients_are_listed() {
+    let _turn = alone();
     on_each_device(|| {
         let mut pair = (Float::from([1.0, 2.0]), Float::from(3.0));
         ad::set_label(&pair, "listed");
@@ -137,6 +138,7 @@ fn kept(line: u32) -> (usize, usize) {
 
 #[test]
 fn results_that_are_kept_are_found_with_their_memory() {
+    let _turn = alone();
     on_each_device(|| {
         let mut x = Float::linspace(0.0, 1.0, 1000).make_opaque();
         x.enable_grad();

@@ -2,7 +2,7 @@
 
 use jit::{Float64, ad};
 
-use crate::{assert_close, on_each_device};
+use crate::{alone, assert_close, on_each_device};
 
 /// Returns the number of arrays of a width that are in memory. Other tests run at the same time, with other widths.
 pub(crate) fn arrays_of(width: usize) -> usize {
@@ -13,6 +13,7 @@ pub(crate) fn arrays_of(width: usize) -> usize {
 
 #[test]
 fn chains_of_evaluated_values_keep_few_arrays() {
+    let _turn = alone();
     on_each_device(|| {
         const WIDTH: usize = 4099;
         let x0: Vec<f64> = (0..WIDTH).map(|lane| 0.5 + lane as f64 / WIDTH as f64).collect();
@@ -39,6 +40,7 @@ fn chains_of_evaluated_values_keep_few_arrays() {
 // rows: A208
 #[test]
 fn a_thousand_evaluated_squares_keep_few_arrays() {
+    let _turn = alone();
     on_each_device(|| {
         const WIDTH: usize = 1021;
         let mut x = Float64::full(1.0, WIDTH).make_opaque();
@@ -56,6 +58,7 @@ fn a_thousand_evaluated_squares_keep_few_arrays() {
 
 #[test]
 fn values_that_the_program_holds_keep_their_gradients() {
+    let _turn = alone();
     on_each_device(|| {
         let mut x = Float64::from([0.5, 0.8, 1.1]);
         x.enable_grad();

@@ -46,8 +46,8 @@ pub(crate) fn on_each_device(test: impl Fn()) {
     }
 }
 
-/// Runs tests that list the arrays of all threads, or that change how all threads simplify, one after another: a list
-/// holds arrays of other threads while it is made.
+/// Runs tests one after another that observe what other threads do: they list the arrays of all threads (a list holds
+/// arrays while it is made), change how all threads simplify, or count the recordings of a function that they share.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static LISTING: Mutex<()> = Mutex::new(());
     LISTING.lock().unwrap_or_else(PoisonError::into_inner)

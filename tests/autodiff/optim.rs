@@ -5,7 +5,7 @@ use jit::freeze::Frozen;
 use jit::optim::{Adam, AdamW, Method, Optimizer, RmsProp, Setting, Sgd, Skip, clip_norm, clip_value};
 use jit::prelude::*;
 
-use crate::{assert_close, on_each_device};
+use crate::{alone, assert_close, on_each_device};
 
 #[derive(Clone, Traverse)]
 struct Parameters {
@@ -111,6 +111,7 @@ const PROPOSED: [f64; 2] = [0.9, 0.999];
 
 #[test]
 fn gradient_descent_follows_its_formula() {
+    let _turn = alone();
     check(&Sgd::new(&parameters(), 0.1), &|p, g, _, _, _| p - 0.1 * g);
     check(&Sgd::new(&parameters(), 0.1).with_weight_decay(0.5), &|p, g, _, _, _| p - 0.1 * (g + 0.5 * p));
     check(&Sgd::new(&parameters(), 0.1).with_momentum(0.5), &|p, g, s, _, _| {
@@ -126,6 +127,7 @@ fn gradient_descent_follows_its_formula() {
 
 #[test]
 fn methods_with_means_follow_their_formulas() {
+    let _turn = alone();
     let of_rms = |decay: f64, epsilon: f64| {
         move |p: f64, g: f64, s: &mut [f64; 3], _: i32, _: usize| {
             s[0] = decay * s[0] + (1.0 - decay) * g * g;
@@ -146,6 +148,7 @@ fn methods_with_means_follow_their_formulas() {
 
 #[test]
 fn groups_have_settings_of_their_own() {
+    let _turn = alone();
     let adam = Adam::new(&parameters(), 0.1).with_group("bias", |bias| {
         bias.rate = 0.5.into();
         bias.decays = [0.25, 0.5].map(Setting::from);
@@ -205,6 +208,7 @@ fn masked_parameters_and_elements_stay_with_their_state() {
 
 #[test]
 fn what_had_no_gradient_is_left_out_if_wanted() {
+    let _turn = alone();
     let plain = |p: f64, g: f64, s: &mut [f64; 3], t: i32, _: usize| {
         p - 0.1 * 0.125 * p - 0.1 * adam_step([0.5, 0.75], g, s, t)
     };
@@ -231,6 +235,7 @@ fn scheduled(p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>, roun
 
 #[test]
 fn rates_change_without_new_recordings() {
+    let _turn = alone();
     on_each_device(|| {
         frozen::clear();
         let change = |number: usize, p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>| {

@@ -64,7 +64,7 @@ pub(crate) enum CacheCommand {
         #[arg(long)]
         compile: bool,
     },
-    /// Remove kernels from the user's own folder, and list what was removed. Programs compile them again.
+    /// Remove kernels from the user's own folder, and list the first of them. Programs compile them again.
     Clear {
         /// Only those that were not used for this time, such as 12h, 30d or 8w.
         #[arg(long, value_name = "TIME", value_parser = text::parse_duration, conflicts_with = "all")]

@@ -17,6 +17,9 @@ struct Removed {
     bytes: u64,
 }
 
+/// So many of the removed files are listed; `--json` lists all.
+const SHOWN: usize = 20;
+
 #[derive(Serialize)]
 struct Cleared {
     folder: Option<PathBuf>,
@@ -79,8 +82,9 @@ fn write(cleared: &Cleared, output: &mut Output) -> Result<(), Failure> {
     let name = |removed: &Removed| removed.name.get(..12).unwrap_or(&removed.name).to_owned();
     let row = |removed: &Removed| vec![name(removed), removed.label.clone(), text::bytes(removed.bytes)];
     if !cleared.removed.is_empty() {
-        output.table(&["removed", "label", "size"], cleared.removed.iter().map(row), &[2])?;
-        output.line("")?;
+        output.table(&["removed", "label", "size"], cleared.removed.iter().take(SHOWN).map(row), &[2])?;
+        let others = cleared.removed.len().saturating_sub(SHOWN);
+        output.line(if others == 0 { String::new() } else { format!("… and {others} more\n") })?;
     }
     cleared.failures.iter().try_for_each(|failure| output.line(failure))?;
     let folder = cleared.folder.as_ref().map_or("nowhere".into(), |folder| folder.display().to_string());

@@ -72,7 +72,10 @@ fn clear_removes_what_it_is_asked_for_and_says_so() {
     assert!(entries(&cache).is_empty() && cache.join("secret").exists() && cache.join("library").exists());
     fill(&cache, "100");
     assert_eq!(list(&cache, &["ls"]).len(), 1, "the folder is as good as before");
-    text(&cache, &["cache", "clear", "--all"], &[], 0);
+    let entry = entries(&cache).remove(0);
+    (0..30).for_each(|number| _ = fs::copy(&entry, cache.join(format!("{number:064x}"))).unwrap());
+    let cleared = text(&cache, &["cache", "clear", "--all"], &[], 0);
+    assert!(cleared.contains("… and 14 more\n\nremoved 34 files"), "the end of a long list: {cleared}");
     let left: Vec<_> = fs::read_dir(&cache).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left, ["my-notes"]);
     let conflict = failure(&cache, &["cache", "clear", "--all", "--older-than", "1d"], &[], 2);

@@ -54,6 +54,10 @@ use lease::{Lease, Locks, Turn};
 
 /// Kernels that take less time to compile are not stored: reading one takes nearly as long.
 const LEAST_COMPILE_TIME: Duration = Duration::from_micros(500);
+
+/// What knowing the literals of a kernel saves: compiling it once more. About what quick code takes, so that these small
+/// files do not outlive kernels.
+const COMPILE_TIME_PER_OP: Duration = Duration::from_micros(50);
 /// The length of the names of entries: digests in hexadecimal.
 const ENTRY_NAME: usize = 64;
 /// The code of a kernel from a file.
@@ -332,8 +336,8 @@ impl<'f> Disk<'f> {
         let Some(own) = &self.folders[0] else { return };
         let key = Key::of_literals(&encode::to_bytes(skeleton), options);
         let contents: Vec<u8> = varies.iter().map(|varies| u8::from(*varies)).collect();
-        let cost_ns = lease::expected_time(skeleton.op_count()).as_nanos() as u64;
-        let name = key.name();
+        let saved = COMPILE_TIME_PER_OP * u32::try_from(skeleton.op_count()).unwrap_or(u32::MAX);
+        let (name, cost_ns) = (key.name(), saved.as_nanos() as u64);
         match own.publish(&name, Kind::Literals, &key.bytes, &contents, cost_ns) {
             Ok(bytes) => self.bounds.keep(own, &name, bytes),
             Err(error) => self.warn_of(own, &error),

@@ -354,6 +354,22 @@ fn the_file_whose_loss_costs_least_is_evicted() {
     assert!([1, 2, 4, 5, 7].into_iter().all(is_kept));
 }
 
+// one device: only code of the processor is stored
+#[test]
+fn kernels_outlive_what_is_known_about_literals() {
+    let Some(code) = compiled(&kernel(3)) else { return };
+    let folder = Temporary::new("literals-evicted");
+    let files = Failing::never();
+    let disk = Disk::open(&Settings { entries: 8, ..folder.settings() }, &files);
+    for number in 0..20 {
+        disk.remember_literals(&kernel(number), QUICK, &[true]);
+        if number < 4 {
+            disk.store(&kernel(number), QUICK, &*code, Duration::from_millis(1), about());
+        }
+    }
+    assert!((0..4).all(|number| disk.find(&kernel(number), QUICK).is_ok()));
+}
+
 #[test]
 fn the_level_counts_what_happened() {
     let Some(code) = compiled(&kernel(3)) else { return };

@@ -138,6 +138,7 @@ fn what_is_compiled_can_be_read() {
         }
         let shown = format!("{exe:?}");
         assert!(shown.contains("saxpy") && shown.contains("launches: 1"), "{shown}");
+        assert!(shown.contains(r#"parameters: ["a", "x", "y"]"#), "each once: {shown}");
         Ok(())
     });
 }

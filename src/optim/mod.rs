@@ -32,6 +32,7 @@
 //! | to | write |
 //! |---|---|
 //! | change a setting between steps | `adam.settings.rate = 0.1.into()`, a number or an array |
+//! | change a setting by a plan: warm-up, cosine, steps | [`Schedule`] |
 //! | give parts of the parameters settings of their own | [`Optimizer::with_group`] |
 //! | leave out arrays or elements in one step | [`Optimizer::step_masked`] |
 //! | leave out what had no gradient | [`Optimizer::with_skip`] |
@@ -46,8 +47,10 @@ mod clip;
 mod leaf;
 mod loss_scaler;
 mod method;
+mod momentum;
 mod optimizer;
 mod rms_prop;
+mod schedule;
 mod setting;
 mod sgd;
 
@@ -55,7 +58,9 @@ pub use adam::{Adam, AdamMethod, AdamW, AdamWMethod};
 pub use clip::{clip_norm, clip_value};
 pub use loss_scaler::LossScaler;
 pub use method::Method;
+pub use momentum::{Momentum, MomentumMethod};
 pub use optimizer::{Optimizer, Skip};
 pub use rms_prop::{RmsProp, RmsPropMethod};
+pub use schedule::Schedule;
 pub use setting::Setting;
 pub use sgd::{Sgd, SgdMethod};

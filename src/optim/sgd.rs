@@ -3,7 +3,7 @@
 use super::{Method, Optimizer, Setting};
 use crate::{Array, Float64, FloatElement, Traverse};
 
-/// Gradient descent, with momentum if wanted.
+/// Gradient descent, with momentum if wanted; [`Momentum`](super::Momentum) always has it.
 ///
 /// `v ← m v + g`, `p ← p − r v`; with Nesterov's momentum `p ← p − r (g + m v)`. With weight decay, `g + w p` is the
 /// gradient.
@@ -64,21 +64,31 @@ impl Method for SgdMethod {
         _: &mut [Float64],
     ) -> Array<T> {
         let g = decayed(p, g, self.weight_decay.as_ref());
-        let by = match &self.momentum {
-            Some(momentum) => {
-                let momentum = momentum.of::<T>();
-                let v = &momentum * &states[0] + &g;
-                states[0] = v.clone();
-                if self.is_nesterov { g + momentum * v } else { v }
-            }
-            None => g,
-        };
-        p - self.rate.of::<T>() * by
+        match &self.momentum {
+            Some(momentum) => descend(p, g, &mut states[0], &self.rate, momentum, self.is_nesterov),
+            None => p - self.rate.of::<T>() * g,
+        }
     }
 
     fn settings(&self) -> Vec<&Setting> {
         [&self.rate].into_iter().chain(&self.momentum).chain(&self.weight_decay).collect()
     }
+}
+
+/// Returns a parameter after a step with momentum, and changes the velocity.
+#[track_caller]
+pub(super) fn descend<T: FloatElement>(
+    p: &Array<T>,
+    g: Array<T>,
+    velocity: &mut Array<T>,
+    rate: &Setting,
+    momentum: &Setting,
+    is_nesterov: bool,
+) -> Array<T> {
+    let momentum = momentum.of::<T>();
+    let v = &momentum * &*velocity + &g;
+    *velocity = v.clone();
+    p - rate.of::<T>() * if is_nesterov { g + momentum * v } else { v }
 }
 
 /// Returns the gradient with weight decay.

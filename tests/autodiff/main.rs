@@ -25,6 +25,7 @@ mod programs;
 mod random;
 mod recompute;
 mod rows;
+mod schedules;
 mod scopes;
 mod seeing;
 mod simplify;

@@ -2,7 +2,7 @@
 
 use jit::ad;
 use jit::freeze::Frozen;
-use jit::optim::{Adam, AdamW, Method, Optimizer, RmsProp, Setting, Sgd, Skip, clip_norm, clip_value};
+use jit::optim::{Adam, AdamW, Method, Momentum, Optimizer, RmsProp, Setting, Sgd, Skip, clip_norm, clip_value};
 use jit::prelude::*;
 
 use crate::{alone, assert_close, on_each_device};
@@ -119,6 +119,16 @@ fn gradient_descent_follows_its_formula() {
         p - 0.1 * s[0]
     });
     check(&Sgd::new(&parameters(), 0.1).with_nesterov_momentum(0.5).with_weight_decay(0.25), &|p, g, s, _, _| {
+        let g = g + 0.25 * p;
+        s[0] = 0.5 * s[0] + g;
+        p - 0.1 * (g + 0.5 * s[0])
+    });
+    check(&Momentum::new(&parameters(), 0.1), &|p, g, s, _, _| {
+        s[0] = 0.9 * s[0] + g;
+        p - 0.1 * s[0]
+    });
+    let nesterov = Momentum::new(&parameters(), 0.1).with_momentum(0.5).with_nesterov().with_weight_decay(0.25);
+    check(&nesterov, &|p, g, s, _, _| {
         let g = g + 0.25 * p;
         s[0] = 0.5 * s[0] + g;
         p - 0.1 * (g + 0.5 * s[0])

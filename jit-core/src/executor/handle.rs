@@ -163,7 +163,12 @@ impl<F> fmt::Debug for Executor<F> {
         // A number that may change is passed once as it is, and once as an array.
         let mut parameters = self.program.parameters().to_vec();
         let mut seen = Vec::new();
-        parameters.retain(|name| !seen.contains(name) && { seen.push(*name); true });
+        parameters.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(*name);
+                true
+            }
+        });
         let mut shown = f.debug_struct("Executor");
         shown.field("name", &self.name()).field("parameters", &parameters);
         shown.field("constexprs", &self.constexprs).field("launches", &self.recording().launches()).finish()

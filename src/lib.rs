@@ -102,6 +102,8 @@
 // Code that the macro generates refers to the crate by its external name; this makes the name work inside, too.
 extern crate self as jit;
 
+#[doc(inline)]
+pub use jit_core::ad::custom;
 pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
@@ -112,7 +114,6 @@ pub use jit_core::{
     UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid,
     meshgrid_all, meshgrid3, mode, schedule, select, set_mode, sync, trees, whos,
 };
-#[doc(inline)]
 pub use jit_core::{ad, executor, freeze, profile};
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
 pub use jit_runtime::cache::{self, CachePolicy};

@@ -1,17 +1,18 @@
 //! Profiles of parts of a program.
 
-use jit_runtime::Site;
 use jit_runtime::profile::Session;
 pub use jit_runtime::profile::{
     FunctionProfile, HostTime, KernelProfile, Profile, Totals, Warning, WarningKind, copy_bandwidth,
 };
+use jit_runtime::{Error, Site, launch};
 
 use crate::capture::launches;
 use crate::misuse::Misuse;
 use crate::trace::region;
 
-/// Runs a function, and measures what it does: returns its result, and a [`Profile`] with the time, the bytes and the
-/// threads of each kernel, and with warnings about what costs more than necessary.
+/// Runs a function, and measures what it does: returns a [`Profile`] with the time, the bytes and the threads of each
+/// kernel, and with warnings about what costs more than necessary. What the function returns is dropped;
+/// [`with_result`](crate::profile::with_result) returns it, too.
 ///
 /// It waits for all launches at the begin and at the end. Evaluation is lazy, so a computation that is to be measured
 /// must be evaluated in the function. Launches of all threads belong to the profile. Profiles may nest and overlap:
@@ -24,11 +25,10 @@ use crate::trace::region;
 /// use jit::prelude::*;
 ///
 /// let x = Float::linspace(0.0, 1.0, 100_000).make_opaque();
-/// let (sum, profile) = jit::profile(|| {
+/// let profile = jit::profile(|| {
 ///     let waves = (&x * 6.0).sin() + (&x * 9.0).cos();
-///     waves.sum().item()
-/// });
-/// assert!(sum?.is_finite());
+///     jit::eval(&waves.sum()).expect("there is memory");
+/// })?;
 /// println!("{profile}"); //                          kernels, functions and warnings
 /// assert_eq!(profile.totals().launches, 1);
 /// let kernel = &profile.kernels()[0];
@@ -37,15 +37,45 @@ use crate::trace::region;
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 ///
+/// # Errors
+///
+/// When a launch failed, and the failure has not been reported yet.
+///
 /// # Panics
 ///
 /// In a traced loop or branch, and in a frozen function while it is recorded: nothing is computed there.
 #[track_caller]
-pub fn profile<R>(run: impl FnOnce() -> R) -> (R, Profile) {
+pub fn profile<R>(run: impl FnOnce() -> R) -> Result<Profile, Error> {
+    with_result(run).map(|(_, profile)| profile)
+}
+
+/// Runs a function, and returns its result with a [`Profile`](Profile): see [`profile`](profile()).
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+///
+/// let x = Float::linspace(0.0, 1.0, 1000).make_opaque();
+/// let (sum, profile) = jit::profile::with_result(|| x.sum().item())?;
+/// assert_eq!((sum?, profile.totals().launches), (500.0, 1));
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`profile`](profile()).
+///
+/// # Panics
+///
+/// As [`profile`](profile()).
+#[track_caller]
+pub fn with_result<R>(run: impl FnOnce() -> R) -> Result<(R, Profile), Error> {
     refuse(Site::here());
     let session = Session::begin();
     let result = run();
-    (result, session.finish())
+    let outcome = launch::sync();
+    let profile = session.finish();
+    outcome.map(|()| (result, profile))
 }
 
 /// Refuses a profile of code that is only being recorded.

@@ -78,13 +78,14 @@ fn most_arrays(step: impl Fn(&Float) -> Float) -> usize {
     x = step(&x);
     jit::eval(&x).unwrap();
     jit::sync().unwrap();
-    let ((), profile) = jit::profile(|| {
+    let profile = jit::profile(|| {
         for _ in 0..60 {
             x = step(&x);
             jit::eval(&x).unwrap();
         }
         jit::sync().unwrap();
-    });
+    })
+    .unwrap();
     profile.totals().peak_bytes / (WIDTH * size_of::<f32>())
 }
 

@@ -148,6 +148,31 @@ fn cubed_minus_one(x: &Float) -> Float {
     x * x * x - 1.0
 }
 
+#[jit(label = "under another name")]
+fn counted(x: &Float, k: f32) -> Float {
+    x * k
+}
+
+#[test]
+fn recordings_and_calls_are_counted_at_the_function() {
+    on_each_device(|| {
+        counted::clear();
+        let exes = [counted::compile(&Float::placeholder(9), 1.0)?, counted::compile(&Float::placeholder(9), 2.0)?];
+        for calls in 1..4 {
+            exes[0].call(&Float::arange(3), 0.5)?.to_vec()?;
+            let stats = counted::stats();
+            assert_eq!((stats.traces, stats.recordings, stats.replays), (2, 2, calls));
+        }
+        let mut x = Float::arange(3);
+        x.enable_grad();
+        exes[1].call(&x, 0.5)?.backward()?;
+        assert_eq!((counted::stats().recordings, counted::stats().replays), (3, 4));
+        counted::clear();
+        assert_eq!((counted::stats().recordings, counted::stats().replays), (0, 0));
+        Ok(())
+    });
+}
+
 // rows: K114
 #[test]
 fn policies_decide_whether_the_cache_is_used() {

@@ -62,7 +62,7 @@ fn what_was_launched_before_or_after_is_not_counted() {
     on_each_device(|| {
         let x = resident(1 << 18);
         jit::eval(&parabola(&x)).unwrap();
-        let ((), profile) = jit::profile(|| ());
+        let profile = jit::profile(|| ()).unwrap();
         jit::eval(&parabola(&x)).unwrap();
         assert_eq!((profile.totals().launches, profile.kernels().len()), (0, 0), "{profile:?}");
         assert!(profile.warnings().is_empty());
@@ -176,12 +176,13 @@ fn profiles_nest_and_each_has_what_happened_in_it() {
     on_each_device(|| {
         let x = resident(100);
         let run = || jit::eval(&parabola(&x)).unwrap();
-        let (inner, outer) = jit::profile(|| {
+        let (inner, outer) = jit::profile::with_result(|| {
             run();
-            let ((), inner) = jit::profile(|| (0..2).for_each(|_| run()));
+            let inner = jit::profile(|| (0..2).for_each(|_| run())).unwrap();
             run();
             inner
-        });
+        })
+        .unwrap();
         assert_eq!((inner.totals().launches, outer.totals().launches), (2, 4));
         assert!(inner.totals().wall_time <= outer.totals().wall_time);
     });

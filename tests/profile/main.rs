@@ -38,7 +38,7 @@ fn replays_alone() -> bool {
 
 /// The profile of a part of a program.
 fn profile_of(run: impl FnOnce()) -> Profile {
-    jit::profile(run).1
+    jit::profile(run).unwrap()
 }
 
 /// Elements in memory.

@@ -35,7 +35,7 @@ fn a_profile_in_a_traced_region_is_refused() {
 fn a_profile_in_a_frozen_function_is_refused() {
     #[freeze]
     fn frozen(x: &Float) -> Float {
-        jit::profile(|| x * 2.0).0
+        jit::profile::with_result(|| x * 2.0).unwrap().0
     }
     on_each_device(|| {
         if !replays_alone() {

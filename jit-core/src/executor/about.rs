@@ -14,6 +14,11 @@ pub struct FnStats {
     pub compiles: u64,
     /// How often a kernel of it was found in the cache.
     pub cache_hits: u64,
+    /// How many recordings its executors have: one for each that was compiled, and one for each combination of
+    /// arguments that carried gradients.
+    pub recordings: u64,
+    /// How often its executors were called; calls of executors from files count once the function was traced.
+    pub replays: u64,
 }
 
 /// Returns the counters of a function.
@@ -22,11 +27,13 @@ pub struct FnStats {
 pub fn stats(label: &str, file: &str, line: u32) -> FnStats {
     let mut sum = FnStats::default();
     for piece in pieces_of(label, file, line) {
-        let [traces, compiles, cache_hits] = piece.history.counts();
+        let [traces, compiles, cache_hits, recordings, replays] = piece.history.counts();
         sum = FnStats {
             traces: sum.traces + traces,
             compiles: sum.compiles + compiles,
             cache_hits: sum.cache_hits + cache_hits,
+            recordings: sum.recordings + recordings,
+            replays: sum.replays + replays,
         };
     }
     sum

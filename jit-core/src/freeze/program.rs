@@ -31,7 +31,8 @@ use super::{host, shared};
 use crate::capture::launches::Purpose;
 use crate::graph::device::{self, Devices};
 use crate::trace::fast::{self, FastMath};
-use crate::trace::{function_label, report};
+use crate::trace::function_label::{self, Labelled};
+use crate::trace::report;
 use crate::traverse::Build;
 
 /// What is compiled: the parts that do not depend on the arguments.
@@ -43,6 +44,8 @@ pub struct Compiled {
     pub parameters: &'static [&'static str],
     /// How many of the last arguments are numbers that are passed to each call.
     pub lifted: usize,
+    /// The label of its kernels, file and line: what counts its traces.
+    pub traced: (&'static str, &'static str, u32),
 }
 
 /// The names and values of `#[constexpr]` parameters.
@@ -67,6 +70,8 @@ pub(crate) struct Program {
     others: Mutex<Vec<Arc<Fixed>>>,
     /// Whether it came from a file.
     is_loaded: bool,
+    /// The counters of the function; none if it was never traced in this process.
+    counters: Option<&'static Labelled>,
 }
 
 /// A recording for all calls in which the same arguments carry gradients.
@@ -87,7 +92,7 @@ impl Program {
         policy: cache::CachePolicy,
         site: Site,
     ) -> Result<Program, Error> {
-        let Compiled { name, parameters, lifted } = what;
+        let Compiled { name, parameters, lifted, traced } = what;
         refuse_inside(name, "compiled", site)?;
         let _operation = cancel::begin();
         let function = Function::at(site, name, parameters, Options::DEFAULT).with_policy(policy);
@@ -103,6 +108,8 @@ impl Program {
             let call = Call::<'_, A, R>::new(&function, site, TypeId::of::<A::Proxies>(), again.cloned());
             Ok::<_, Error>((device, words, widths, call.fix(scratch, arguments, body, gradients)?))
         })?;
+        let counters = counters_of(traced);
+        counters.inspect(|piece| piece.history.count_recording());
         Ok(Program {
             function,
             lifted,
@@ -115,6 +122,7 @@ impl Program {
             again: again.map(|body| Box::new(body) as Box<dyn Any + Send + Sync>),
             others: Mutex::default(),
             is_loaded: false,
+            counters,
         })
     }
 
@@ -151,12 +159,13 @@ impl Program {
         path: &Path,
         site: Site,
     ) -> Result<(Program, Constexprs), Error> {
-        let Compiled { name, parameters, lifted } = what;
+        let Compiled { name, parameters, lifted, traced } = what;
         refuse_inside(name, "loaded", site)?;
         let function = Function::at(site, name, parameters, Options::DEFAULT);
         let saved = saved::load(path, current_device()).map_err(|error| error.at(site))?;
         let outcome = Program::of_file::<F, R>((function, lifted), constexprs, saved, site);
-        outcome.map_err(|error| {
+        let counted = |(program, values)| (Program { counters: counters_of(traced), ..program }, values);
+        outcome.map(counted).map_err(|error| {
             let message = format!("the file {} does not fit `{name}`", path.display());
             Error::new(ErrorKind::InvalidArgument, message).at(site).caused_by(error)
         })
@@ -202,6 +211,7 @@ impl Program {
             again: None,
             others: Mutex::default(),
             is_loaded: true,
+            counters: None,
         };
         Ok((program, values))
     }
@@ -288,6 +298,7 @@ impl Program {
         let run = |proxies: &mut A::Proxies| body.run(proxies);
         let fixed = Arc::new(call.fix(scratch, arguments, run, gradients)?);
         others.push(Arc::clone(&fixed));
+        self.counters.inspect(|piece| piece.history.count_recording());
         self.fill(scratch, arguments, gradients);
         Ok(fixed)
     }
@@ -301,6 +312,7 @@ impl Program {
         site: Site,
     ) -> Result<R, Error> {
         host::check_arguments(&scratch.layout, site);
+        self.counters.inspect(|piece| piece.history.count_replay());
         let call = Call::<'_, A, R>::new(&self.function, site, TypeId::of::<A::Proxies>(), body);
         call.evaluate(&mut scratch.layout)?;
         fixed.plan.give(&mut scratch.layout, &fixed.entry.lifted);
@@ -373,6 +385,11 @@ fn body_as_compiled<P: 'static, R: 'static>(closure: Closure<P, R>) -> Body<P, R
         let _fast = FastMath::set(is_fast);
         closure(proxies)
     }))
+}
+
+/// The counters of a function by its label, file and line, once it was traced.
+fn counters_of((label, file, line): (&str, &str, u32)) -> Option<&'static Labelled> {
+    function_label::pieces_of(label, file, line).into_iter().next()
 }
 
 impl std::fmt::Debug for Program {

@@ -33,6 +33,8 @@ pub(crate) struct History {
     traces: AtomicU64,
     compiles: AtomicU64,
     hits: AtomicU64,
+    recordings: AtomicU64,
+    replays: AtomicU64,
     compiled: Mutex<Compiled>,
 }
 
@@ -173,6 +175,8 @@ impl History {
             traces: AtomicU64::new(0),
             compiles: AtomicU64::new(0),
             hits: AtomicU64::new(0),
+            recordings: AtomicU64::new(0),
+            replays: AtomicU64::new(0),
             compiled: Mutex::new(Compiled {
                 constexprs: Vec::new(),
                 arguments: None,
@@ -191,9 +195,25 @@ impl History {
         self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the numbers of traces, of kernels that were compiled, and of those found in the cache.
-    pub(crate) fn counts(&self) -> [u64; 3] {
-        [&self.traces, &self.compiles, &self.hits].map(|count| count.load(Ordering::Relaxed))
+    /// Counts a recording of an executor.
+    pub(crate) fn count_recording(&self) {
+        self.recordings.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a call of an executor.
+    #[inline]
+    pub(crate) fn count_replay(&self) {
+        self.replays.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the numbers of traces, of kernels that were compiled, of those found in the cache, and of the recordings
+    /// and calls of executors.
+    pub(crate) fn counts(&self) -> [u64; 5] {
+        self.counters().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    fn counters(&self) -> [&AtomicU64; 5] {
+        [&self.traces, &self.compiles, &self.hits, &self.recordings, &self.replays]
     }
 
     /// Returns the lines that caused compilations, with the reasons, oldest first.
@@ -202,7 +222,7 @@ impl History {
     }
 
     pub(crate) fn clear(&self) {
-        [&self.traces, &self.compiles, &self.hits].iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.counters().iter().for_each(|count| count.store(0, Ordering::Relaxed));
         let mut compiled = self.compiled.lock();
         compiled.kernels.clear();
         compiled.changes.clear();

@@ -40,6 +40,8 @@ struct Compiled<'a> {
     /// The plain numbers that the second body takes from outside, and that body.
     numbers: Vec<Ident>,
     lifted: Vec<Lifted>,
+    /// The label of its kernels, and where its name stands: by both its counters are found.
+    label: (String, Span),
     body: Option<Body>,
     /// Whether there is a function that reads executors from files: the user has not declared its name.
     has_load: bool,
@@ -74,7 +76,7 @@ pub(crate) fn items_of_trait(options: &JitOptions, function: &ItemFn, declared: 
 fn questions(options: &JitOptions, function: &ItemFn, place: Place) -> TokenStream {
     let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
     let (vis, name, span) = (&function.vis, &function.sig.ident, function.sig.ident.span());
-    let label = options.label.clone().unwrap_or_else(|| name.to_string());
+    let label = label_of(options, function);
     let [stats, explain, clear] = ["stats", "explain", "clear"].map(|what| item_name(place, name, what));
     let executor = quote!(#krate::__private::executor);
     let allowed = quote!(#[allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)] #[inline]);
@@ -97,6 +99,11 @@ fn questions(options: &JitOptions, function: &ItemFn, place: Place) -> TokenStre
             #executor::clear(#label, ::core::file!(), ::core::line!());
         }
     }
+}
+
+/// Returns the label of a function's kernels.
+fn label_of(options: &JitOptions, function: &ItemFn) -> String {
+    options.label.clone().unwrap_or_else(|| function.sig.ident.to_string())
 }
 
 fn compile_items(options: &JitOptions, as_written: &ItemFn, place: Place, has_load: bool) -> TokenStream {
@@ -125,6 +132,7 @@ fn compile_items(options: &JitOptions, as_written: &ItemFn, place: Place, has_lo
         parameters,
         numbers: Vec::new(),
         lifted: Vec::new(),
+        label: (label_of(options, as_written), as_written.sig.ident.span()),
         body: None,
         has_load,
     };
@@ -269,12 +277,15 @@ impl Compiled<'_> {
 
     /// Generates what is known of the function without arguments.
     fn what(&self) -> TokenStream {
-        let Compiled { function, private, lifted, .. } = self;
+        let Compiled { function, private, lifted, label: (label, place), .. } = self;
         let labels = self.arguments().map(|parameter| parameter.label.clone());
         let texts = lifted.iter().map(|lifted| lifted.value.to_token_stream().to_string());
         let (name, count) = (function.sig.ident.to_string(), lifted.len());
+        let traced = quote_spanned!(*place=> (#label, ::core::file!(), ::core::line!()));
         quote_spanned! {self.span()=>
-            #private::freeze::Compiled { name: #name, parameters: &[#(#labels,)* #(#texts),*], lifted: #count }
+            #private::freeze::Compiled {
+                name: #name, parameters: &[#(#labels,)* #(#texts),*], lifted: #count, traced: #traced
+            }
         }
     }
 

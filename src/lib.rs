@@ -113,7 +113,7 @@ pub use jit_core::{
     meshgrid_all, meshgrid3, mode, schedule, select, set_mode, sync, trees, whos,
 };
 #[doc(inline)]
-pub use jit_core::{ad, executor, freeze, profile};
+pub use jit_core::{ad, check, executor, freeze, profile};
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
 pub use jit_runtime::cache::{self, CachePolicy};
 pub use jit_runtime::cancel::{cancel, with_timeout};

@@ -131,6 +131,7 @@ pub mod bounds;
 pub mod color;
 pub mod guide;
 pub mod interop;
+pub mod io;
 pub mod linalg;
 pub mod nn;
 pub mod optim;

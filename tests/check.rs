@@ -39,6 +39,9 @@ fn the_operation_its_line_lane_and_operands_are_named() {
     assert_found(found, line!() - 1, &["lane 2: `sqrt` of -1.0 is NaN"]);
     let found = check::numerics(|| (&x * 1e20) * 1e30);
     assert_found(found, line!() - 1, &["lane 0: `mul` of 1e20 and 1e30 is inf"]);
+    let wide = Float::arange(10_000) - 9_000.0;
+    let found = check::numerics(|| (&wide * 2.0).recip());
+    assert_found(found, line!() - 1, &["lane 9000: `", "is inf (f32)", "over 10000 lanes"]);
 }
 
 #[test]
@@ -98,6 +101,26 @@ fn loops_and_branches_are_seen_into() {
     assert_found(found, DIVISION, &["lane 2: `div` of 1.0 and 0.0 is inf", "`inverted`"]);
     // After another one it is zero again.
     assert_eq!(check::numerics(|| inverted(x.clone(), 3)).unwrap().to_vec().unwrap()[2], 0.0);
+}
+
+#[jit]
+fn stepwise(mut x: Float) -> Float {
+    #[evaluated]
+    while x > 1.0 {
+        x = 1.0 / (x - 2.0);
+    }
+    x
+}
+const STEP: u32 = line!() - 4;
+
+#[test]
+fn lanes_of_evaluated_loops_have_their_numbers() {
+    let mut values = vec![0.5; 10_000];
+    values[7_000] = 2.0;
+    values[8_000] = 3.0;
+    let x = data(&values);
+    let found = check::numerics(|| stepwise(x.clone()));
+    assert_found(found, STEP, &["lane 7000: `div` of 1.0 and 0.0 is inf"]);
 }
 
 #[jit]
@@ -245,6 +268,12 @@ fn closures_that_change_are_told_from_wrong_code() {
         (Float::from(2.0), data(&[0.0, calls]) * 2.0)
     });
     assert_found(found, line, &["element 1 of `result.1` is 2.0, and 4.0 on the interpreter (f32)", "from run to run"]);
+    let mut payload = 0x7fc0_0000;
+    let not_numbers = check::against_interpreter(|| {
+        payload += 1;
+        data(&[f32::from_bits(payload)])
+    });
+    assert!(not_numbers.unwrap().item().unwrap().is_nan(), "all NaNs are the same");
     let mut lens = 0;
     let found = check::against_interpreter(|| {
         lens += 1;

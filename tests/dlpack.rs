@@ -182,8 +182,8 @@ fn memory_of_others_is_never_written() {
     let mut array = tensor.into_array();
     array.scatter(Float::from(9.0), &UInt::from([1]));
     jit::eval(&array).unwrap();
-    // SAFETY: the array may still own the memory, and if it does not, the count below is 1 and this is not reached.
     if freed.load(Ordering::SeqCst) == 0 {
+        // SAFETY: it is not freed.
         assert_eq!(unsafe { pointer.add(1).read() }, 2.0);
     }
     assert_eq!(array.to_vec().unwrap(), [1.0, 9.0, 3.0, 4.0]);
@@ -236,8 +236,9 @@ fn deleters_run_once_on_any_thread() {
     drop(sum);
     assert_eq!(freed.load(Ordering::SeqCst), 2);
     let round = managed(theirs(&values, &[8], None, &freed), &Described::default()).into_raw_legacy();
-    // SAFETY: it is the tensor of the line above; likewise below.
+    // SAFETY: it is the tensor of the line above.
     let round = unsafe { ManagedTensor::from_raw_legacy(round).unwrap() }.into_raw();
+    // SAFETY: likewise.
     let round = unsafe { ManagedTensor::from_raw(round).unwrap() };
     assert_eq!((round.shape(), freed.load(Ordering::SeqCst)), (&[8][..], 2));
     drop(round);

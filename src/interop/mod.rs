@@ -7,8 +7,8 @@
 //! | none | [`dlpack`]: tensors of other libraries, in place where that is possible |
 //! | none | slices and vectors: [`Array::from`](crate::Array), [`Array::view`](crate::Array::view) |
 //!
-//! Elements are copied once in each direction, except by [`dlpack`] and by views: arrays own their memory, which kernels
-//! may write while the host continues.
+//! Elements are copied once in each direction, except by [`dlpack`] and by views: arrays own their memory, which
+//! kernels may write while the host continues.
 
 pub mod dlpack;
 #[cfg(feature = "image")]

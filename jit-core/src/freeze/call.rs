@@ -77,9 +77,9 @@ pub(super) fn call_of<A: Arguments, R: Recordable>(
     (body, again): (impl FnOnce(&mut A::Proxies) -> R, Option<again::Body<A::Proxies, R>>),
     site: Site,
 ) -> Result<Option<R>, Error> {
-    let is_inside = launches::is_recording() || region::is_open() || capture::is_comparing();
+    let is_direct = !function.is_on() || launches::is_recording() || region::is_open() || capture::is_comparing();
     // Checks see into functions whose bodies run.
-    if !function.is_on() || is_inside || schedule::inspect::is_on() {
+    if is_direct || schedule::inspect::is_on() {
         function.count_direct();
         return Ok(None);
     }

@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn foreign_memory_is_returned_once_when_nobody_uses_it() {
         #[repr(align(64))]
-        struct Memory([u8; 128]);
+        struct Memory(#[expect(dead_code, reason = "it is read by its address")] [u8; 128]);
         let memory = Box::into_raw(Box::new(Memory([7; 128])));
         let (sender, returned) = std::sync::mpsc::channel();
         let address = memory as usize;

@@ -62,8 +62,8 @@ impl ManagedTensor {
         Ok(ManagedTensor(Raw::Legacy(NonNull::new(tensor).ok_or_else(null)?)))
     }
 
-    /// Hands the tensor over to another library, which then has to call its deleter. A tensor that was taken in the form
-    /// without a version is wrapped.
+    /// Hands the tensor over to another library, which then has to call its deleter. A tensor that was taken without a
+    /// version is wrapped.
     #[must_use]
     pub fn into_raw(self) -> *mut DLManagedTensorVersioned {
         let tensor = *self.tensor();

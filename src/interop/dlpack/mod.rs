@@ -19,10 +19,10 @@
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!
-//! **In place** means: the elements are in row-major order, in memory of the host that begins at a multiple of 64 bytes,
-//! and 64 more bytes can be read behind them, as kernels read whole vectors. The last is known if the memory does not
-//! reach into the last 64 bytes of a page. The array never writes such memory: a scatter to it goes to a copy, as if the
-//! array had another owner. While it lives, nobody else may write it either, which is what the caller of
+//! **In place** means: the elements are in row-major order, in memory of the host that begins at a multiple of 64
+//! bytes, and 64 more bytes can be read behind them, as kernels read whole vectors. The last is known if the memory
+//! does not reach into the last 64 bytes of a page. The array never writes such memory: a scatter to it goes to a copy,
+//! as if the array had another owner. While it lives, nobody else may write it either, which is what the caller of
 //! [`ManagedTensor::from_raw`] promises.
 
 pub mod abi;
@@ -64,7 +64,7 @@ impl fmt::Display for Transfer {
     }
 }
 
-/// Lends a tensor to another library. Evaluates it, and waits for it. Constants and masks are copied, everything else is
+/// Lends a tensor to another library. Evaluates it, and waits for it. Constants and masks are copied, all others are
 /// read in place. The memory is marked as read-only.
 ///
 /// While the other library holds the result, the tensor has another owner: what is scattered to it goes to a copy.

@@ -18,14 +18,14 @@
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!
-//! Arrays have one axis: `Tensor::from(&array)` writes one, `into_array()` is what was read. All versions of the format,
+//! Arrays have one axis: write `Tensor::from(&array)`, and read `into_array()`. All versions of the format,
 //! both byte orders, and both orders of elements are read; what is written is in row-major order and little endian. An
 //! element type is never converted silently: reading `float64` as `f32` is an error that says what to do.
 //!
 //! NumPy has no `bf16`. It is written as NumPy stores the type of the package `ml_dtypes`, as two bytes without a
 //! meaning (`|V2`), and such files are read as `bf16` only: `np.load(path).view(ml_dtypes.bfloat16)`.
 //!
-//! The header is parsed here, as the crates for it either know no halves, or bring a parser of all of Python's literals.
+//! The header is parsed here: the crates for it bring a parser of all of Python's literals, or know no halves.
 
 mod archive;
 mod header;

@@ -114,7 +114,8 @@ pub use jit_core::{
     UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid,
     meshgrid_all, meshgrid3, mode, schedule, select, set_mode, sync, trees, whos,
 };
-pub use jit_core::{ad, executor, freeze, profile};
+#[doc(inline)]
+pub use jit_core::{ad, check, executor, freeze, profile};
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
 pub use jit_runtime::cache::{self, CachePolicy};
 pub use jit_runtime::cancel::{cancel, with_timeout};
@@ -132,6 +133,7 @@ pub mod bounds;
 pub mod color;
 pub mod guide;
 pub mod interop;
+pub mod io;
 pub mod linalg;
 pub mod nn;
 pub mod optim;

@@ -15,6 +15,7 @@ pub mod array;
 pub mod autodiff;
 pub mod calls;
 mod capture;
+pub mod check;
 pub mod control;
 mod evaluate;
 pub mod executor;

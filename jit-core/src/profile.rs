@@ -70,7 +70,7 @@ pub fn profile<R>(run: impl FnOnce() -> R) -> Result<Profile, Error> {
 /// As [`profile`](profile()).
 #[track_caller]
 pub fn with_result<R>(run: impl FnOnce() -> R) -> Result<(R, Profile), Error> {
-    refuse(Site::here());
+    refuse("a profile", "profile", Site::here());
     let session = Session::begin();
     let result = run();
     let outcome = launch::sync();
@@ -78,17 +78,19 @@ pub fn with_result<R>(run: impl FnOnce() -> R) -> Result<(R, Profile), Error> {
     outcome.map(|()| (result, profile))
 }
 
-/// Refuses a profile of code that is only being recorded.
-fn refuse(site: Site) {
+/// Refuses to measure or check code that is only being recorded: names the result, and what to do with the evaluation
+/// instead.
+pub(crate) fn refuse(what: &str, verb: &str, site: Site) {
     if let Some(region) = region::recording_site() {
-        Misuse::new("a profile cannot be made in a traced loop or branch, where nothing is computed yet", site)
+        let message = format!("{what} cannot be made in a traced loop or branch, where nothing is computed yet");
+        Misuse::new(message, site)
             .place("the region begins", region)
-            .hint("profile the evaluation of its results")
+            .hint(&format!("{verb} the evaluation of its results"))
             .panic();
     }
     if launches::is_recording() {
-        Misuse::new("a profile cannot be made in a frozen function: replays do not run its body", site)
-            .hint("profile the calls of the function")
+        Misuse::new(format!("{what} cannot be made in a frozen function: replays do not run its body"), site)
+            .hint(&format!("{verb} the calls of the function"))
             .panic();
     }
 }

@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Parse,
     /// A file or stream failed.
     Io,
+    /// A check of the program found what it looks for, such as a value that is not finite.
+    CheckFailed,
     /// A bug in this library: please report it.
     Internal,
 }

@@ -13,6 +13,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 use super::StateDict;
 use super::state::Saved;
+use crate::io::files;
 use crate::{Array, Element, Error, ErrorKind, Result, Site};
 
 /// The element types, as they are called here and in files.
@@ -87,15 +88,7 @@ impl StateDict {
     #[track_caller]
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let (path, site) = (path.as_ref(), Site::here());
-        let bytes = self.to_safetensors()?;
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(format!(".{}.partial", std::process::id()));
-        let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
-        written.map_err(|error| {
-            // A file that was not begun cannot be removed, either.
-            _ = std::fs::remove_file(&partial);
-            Error::new(ErrorKind::Io, format!("cannot write `{}`", path.display())).at(site).caused_by(error)
-        })
+        files::replace(path, &self.to_safetensors()?, site)
     }
 
     /// Reads all arrays of a file in the format safetensors.
@@ -106,10 +99,7 @@ impl StateDict {
     #[track_caller]
     pub fn open(path: impl AsRef<Path>) -> Result<StateDict> {
         let (path, site) = (path.as_ref(), Site::here());
-        let failed = |error: std::io::Error| {
-            Error::new(ErrorKind::Io, format!("cannot read `{}`", path.display())).at(site).caused_by(error)
-        };
-        let bytes = std::fs::read(path).map_err(failed)?;
+        let bytes = files::read(path, site)?;
         StateDict::parse(&bytes, &format!("`{}`", path.display()), site)
     }
 

@@ -106,6 +106,7 @@ const PARTS: [(&str, &[&str]); 2] = [
             "calls",
             "freeze",
             "executor",
+            "check",
         ],
     ),
 ];

@@ -52,6 +52,22 @@ impl<T: Element> Array<T> {
         Ok(Array::from_var(record::data(T::TYPE, count, buffer.map_err(|error| error.at(site))?)))
     }
 
+    /// Makes an array of elements that are in memory already.
+    ///
+    /// # Errors
+    ///
+    /// When the memory is too small for this many elements.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn from_buffer(buffer: std::sync::Arc<Buffer>, count: usize) -> Result<Self, Error> {
+        let needed = count.saturating_mul(size_of::<T>());
+        if buffer.size_bytes() < needed {
+            let message = format!("{count} elements of {} do not fit into {} bytes", T::TYPE, buffer.size_bytes());
+            return Err(Error::new(ErrorKind::InvalidArgument, message).at(Site::here()));
+        }
+        Ok(Array::from_var(record::data(T::TYPE, count, buffer)))
+    }
+
     /// Returns the bytes of the elements, in the byte order of this machine. Evaluates the array if that has not been
     /// done, and waits for it. [`Array::view`] returns them without a copy.
     ///

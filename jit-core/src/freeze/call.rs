@@ -77,7 +77,9 @@ pub(super) fn call_of<A: Arguments, R: Recordable>(
     (body, again): (impl FnOnce(&mut A::Proxies) -> R, Option<again::Body<A::Proxies, R>>),
     site: Site,
 ) -> Result<Option<R>, Error> {
-    if !function.is_on() || launches::is_recording() || region::is_open() || capture::is_comparing() {
+    let is_direct = !function.is_on() || launches::is_recording() || region::is_open() || capture::is_comparing();
+    // Checks see into functions whose bodies run.
+    if is_direct || schedule::inspect::is_on() {
         function.count_direct();
         return Ok(None);
     }

@@ -38,9 +38,11 @@ impl Var {
     }
 
     /// Returns whether the elements in memory must not be overwritten, even if the node has one owner: those of a node
-    /// that is another one's value may be the other one's, and derivatives read those that gradients flow through.
+    /// that is another one's value may be the other one's, derivatives read those that gradients flow through, and some
+    /// memory is not ours.
     pub(crate) fn may_share_memory(&self) -> bool {
-        self.op() == Op::Identity || self.flags() & flag::GRAD != 0
+        let is_foreign = || self.op() == Op::Data && self.data().is_some_and(|buffer| buffer.is_foreign());
+        self.op() == Op::Identity || self.flags() & flag::GRAD != 0 || is_foreign()
     }
 
     /// Returns whether the value needs no kernel: it is known, or in memory.

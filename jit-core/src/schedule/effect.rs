@@ -123,7 +123,7 @@ impl Held {
 
     /// Returns whether only one node owns an array, which may then be overwritten.
     fn is_sole(&self, var: &Var) -> bool {
-        !var.may_share_memory() && var.count() == 1 + u32::from(self.addresses.contains(&var.address().addr().get()))
+        var.count() == 1 + u32::from(self.addresses.contains(&var.address().addr().get())) && !var.may_share_memory()
     }
 }
 

@@ -18,7 +18,7 @@ use super::emit::Emitted;
 use super::group::Group;
 use super::order::{Entry, Graph};
 use super::trace_key::Trace;
-use super::{LABEL_SEARCH, Written, function_of, label};
+use super::{LABEL_SEARCH, Written, function_of, inspect, label};
 use crate::capture::{host_call, launches};
 use crate::graph::Var;
 use crate::graph::edges::Edges;
@@ -39,7 +39,8 @@ pub(super) type Launches = Vec<Launch>;
 /// built with checks, gets them built.
 pub(super) fn trace<'e>(edges: &'e Edges, wanted: &[&'e Var]) -> Option<Trace<'e>> {
     let is_built = launches::is_recording() || host_call::is_inside() || config::is_debug_on();
-    let is_observed = || dump::is_wanted(Form::Trace) || events::is_profiled() || log::is_debugged();
+    let is_observed =
+        || dump::is_wanted(Form::Trace) || events::is_profiled() || log::is_debugged() || inspect::is_on();
     if is_built || is_observed() || !cache::finds_traces() {
         return None;
     }

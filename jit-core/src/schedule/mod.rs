@@ -18,6 +18,7 @@
 //! | evaluating after each operation | `eager` |
 //! | computing only some lanes | `selected` |
 //! | library calls | `native` |
+//! | evaluations that are inspected | `inspect` |
 //!
 //! While the graph is visited, its edges are not removed (see [`crate::graph::edges`]); kernels are launched after
 //! that. When all are launched, the nodes get their memory and lose their operands, which frees the graph behind them.
@@ -57,6 +58,7 @@ mod effect;
 mod emit;
 mod explain;
 mod group;
+pub(crate) mod inspect;
 mod known;
 mod live;
 mod local;
@@ -411,7 +413,7 @@ fn start(
     site: Site,
 ) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned {
-        emitted: emit::Emitted { kernel, arguments, literals, checks, noted, .. },
+        emitted: emit::Emitted { kernel, arguments, literals, checks, noted, places, .. },
         lanes,
         reduce_block,
         label,
@@ -422,6 +424,11 @@ fn start(
     let (width, block) = (lanes.lanes as usize, reduce_block.map(|block| block.lanes as usize));
     let (device, site_of_launch) = (current_device(), Some(site));
     let launch = Launch { device, kernel, width, reduce_block: block, arguments, label, site: site_of_launch };
+    if let Some(places) = places
+        && let Some(mode) = inspect::mode()
+    {
+        return (written, inspect::start(mode, launch, checks, &places));
+    }
     let constants = launches::known_sizes(&noted.scalars);
     let outcome = prepare(launch, Notes { literals: &literals, checks, constants: &constants }).and_then(|prepared| {
         if let Some(function) = function {

@@ -13,9 +13,9 @@ use jit_runtime::recording::Scalar;
 use jit_runtime::{Error, Site};
 use smallvec::SmallVec;
 
-use super::Written;
 use super::emit::Outputs;
 use super::order::{Graph, NONE};
+use super::{Written, inspect};
 use crate::capture::launches;
 use crate::graph::Var;
 use crate::graph::op::Op;
@@ -127,5 +127,10 @@ pub(super) fn start(planned: Planned, site: Site) -> (SmallVec<[Written; 2]>, Re
     if launches::is_dry() {
         return (written, Ok(()));
     }
-    (written, launch(Launch { device: current_device(), call, inputs, outputs, site: Some(site) }))
+    let origin = written.first().map_or(site, |(var, _)| var.site());
+    let outcome = inspect::before_library(call, &inputs, &outputs, origin).and_then(|inspected| {
+        launch(Launch { device: current_device(), call, inputs, outputs, site: Some(site) })?;
+        inspected.map_or(Ok(()), inspect::LibraryCall::finish)
+    });
+    (written, outcome)
 }

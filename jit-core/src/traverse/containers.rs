@@ -41,6 +41,13 @@ impl Traverse for Size {
     }
 }
 
+/// So that a function which traces may return a `Result`.
+impl Traverse for jit_runtime::Error {
+    fn traverse(&self, _: &mut Visitor<'_>) {}
+
+    fn traverse_mut(&mut self, _: &mut VisitorMut<'_>) {}
+}
+
 impl Traverse for () {
     fn traverse(&self, _visitor: &mut Visitor<'_>) {}
 

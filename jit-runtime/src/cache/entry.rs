@@ -183,23 +183,26 @@ impl Entry {
         let _ = self.better.set(better);
     }
 
-    /// An entry that is not in a cache.
+    /// An entry that is not in a cache, for code that was prepared elsewhere.
+    pub(crate) fn uncached(
+        kernel: Kernel,
+        options: CodeOptions,
+        executable: Box<dyn Executable>,
+        (label, site): (Label, Option<Site>),
+    ) -> Entry {
+        let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
+        let device = Device::Interpreter;
+        let (hash, load_time, made_with) = (0, None, options);
+        let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, made_with };
+        Entry::new(kernel, executable, &origin)
+    }
+
+    /// An entry that is not in a cache, with a hash.
     #[cfg(test)]
     pub(crate) fn for_test(hash: u64, kernel: Kernel, options: CodeOptions, executable: Box<dyn Executable>) -> Entry {
-        let device = Device::Interpreter;
-        let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
-        let origin = Origin {
-            hash,
-            device,
-            options,
-            label: "test".into(),
-            site: None,
-            compile_time,
-            load_time: None,
-            compiled_ops,
-            made_with: options,
-        };
-        Entry::new(kernel, executable, &origin)
+        let mut entry = Entry::uncached(kernel, options, executable, ("test".into(), None));
+        Arc::get_mut(&mut entry.facts).expect("the facts of a new entry are not shared").hash = hash;
+        entry
     }
 
     /// Whether this is the code of a kernel for a device and options.

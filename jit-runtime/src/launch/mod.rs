@@ -46,6 +46,7 @@
 //! | launches that are not done, and the bound on their number | `flight` |
 //! | launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
+//! | launches whose values are observed, or compared with the interpreter's | `inspect` |
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -70,6 +71,7 @@ mod checks;
 mod flight;
 mod fork;
 mod inline;
+pub mod inspect;
 mod known;
 pub mod native;
 mod pool;
@@ -293,6 +295,8 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     log::check_environment()?;
     fork::watch();
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
+    #[cfg(any(test, feature = "random"))]
+    let kernel = inspect::with_faults(device, kernel);
     let options = code_options(&kernel, width, &arguments);
     let is_template = !notes.constants.is_empty();
     let template = is_template.then(|| Arc::new(kernel.clone()));

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -27,7 +28,11 @@ pub struct Buffer {
     /// The index of the device.
     device: AtomicU16,
     accesses: Accesses,
+    /// Returns memory that somebody else has allocated.
+    release: Option<Release>,
 }
+
+type Release = Box<dyn FnOnce() + Send>;
 
 // SAFETY: the memory is accessed only through launches and the methods below, which `accesses` orders.
 unsafe impl Send for Buffer {}
@@ -65,7 +70,38 @@ impl Buffer {
             .and_then(|class| allocate(class).or_else(|| allocate_again(class)))
             .ok_or_else(|| out_of_memory(size_bytes))?;
         let (block, device) = (ManuallyDrop::new(block), AtomicU16::new(device.index() as u16));
-        Ok(Arc::new(Buffer { block, size_bytes, device, accesses: Accesses::default() }))
+        Ok(Arc::new(Buffer { block, size_bytes, device, accesses: Accesses::default(), release: None }))
+    }
+
+    /// Makes a buffer of memory that somebody else has allocated, on the current device. Nothing writes it. The
+    /// function returns it, on any thread, when the last handle is dropped and no launch reads it any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`]; the function is dropped and not called.
+    ///
+    /// # Safety
+    ///
+    /// Until the function is called, the bytes must be readable, and so must be 64 bytes behind them; nobody may write
+    /// them. The start must be a multiple of 64.
+    pub unsafe fn foreign(
+        data: NonNull<u8>,
+        size_bytes: usize,
+        release: impl FnOnce() + Send + 'static,
+    ) -> Result<Arc<Buffer>, Error> {
+        let device = current_device::current_device();
+        current_device::check_usable(device)?;
+        let class = SizeClass::of(size_bytes).ok_or_else(|| out_of_memory(size_bytes))?;
+        debug_assert!(data.addr().get().is_multiple_of(super::ALIGNMENT), "foreign memory is aligned");
+        let (block, device) = (ManuallyDrop::new(Block { data, class }), AtomicU16::new(device.index() as u16));
+        let release: Option<Release> = Some(Box::new(release));
+        Ok(Arc::new(Buffer { block, size_bytes, device, accesses: Accesses::default(), release }))
+    }
+
+    /// Whether somebody else has allocated the memory, so that it must not be written.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.release.is_some()
     }
 
     /// Makes a buffer that only identifies an array: it has no memory, and reading it, by the host or by a launch, is
@@ -249,6 +285,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if let Some(release) = self.release.take() {
+            return release();
+        }
         // SAFETY: the block is taken once, here, and not used afterwards.
         free(unsafe { ManuallyDrop::take(&mut self.block) });
     }
@@ -331,6 +370,27 @@ mod tests {
             // SAFETY: this test verifies that the padding may be read; its bytes are arbitrary.
             let _ = unsafe { end.add(63).cast::<std::mem::MaybeUninit<u8>>().read_volatile() };
         }
+    }
+
+    #[test]
+    fn foreign_memory_is_returned_once_when_nobody_uses_it() {
+        #[repr(align(64))]
+        struct Memory(#[expect(dead_code, reason = "it is read by its address")] [u8; 128]);
+        let memory = Box::into_raw(Box::new(Memory([7; 128])));
+        let (sender, returned) = std::sync::mpsc::channel();
+        let address = memory as usize;
+        // SAFETY: 64 bytes behind the first 64 are part of the box, and nobody writes it until it is returned.
+        let buffer = unsafe {
+            Buffer::foreign(NonNull::new(memory.cast()).unwrap(), 64, move || sender.send(address).unwrap()).unwrap()
+        };
+        assert!(buffer.is_foreign() && !buffer.copied().unwrap().is_foreign());
+        let loan = buffer.bytes().unwrap();
+        drop(buffer);
+        assert_eq!((loan[..] == [7; 64], returned.try_recv().is_err()), (true, true));
+        std::thread::spawn(move || drop(loan)).join().unwrap();
+        assert_eq!(returned.iter().collect::<Vec<_>>(), [address]);
+        // SAFETY: the buffer is gone.
+        drop(unsafe { Box::from_raw(memory) });
     }
 
     #[test]

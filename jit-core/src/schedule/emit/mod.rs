@@ -13,11 +13,12 @@ use jit_runtime::launch::{self, Argument, Checks};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::Scalar;
 use jit_runtime::{Error, Site};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::check::Checker;
 use super::group::{Group, is_leaf};
+use super::inspect::{self, Place, Places};
 use super::local::Locals;
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
@@ -41,6 +42,8 @@ pub(super) struct Emitted {
     pub(super) argument_entries: Vec<u32>,
     /// The entries of the literals.
     pub(super) literal_entries: SmallVec<[u32; 8]>,
+    /// The nodes of its values, if the launch is inspected.
+    pub(super) places: Option<Box<Places>>,
 }
 
 /// Properties of the arguments for a recording, by position; empty if there is none.
@@ -131,7 +134,10 @@ impl<'e> Emitter<'_, 'e> {
             Some(checker) => checker.finish(&mut self.arguments)?,
             None => None,
         };
+        let is_inspected = inspect::is_on() && !launches::is_recording();
+        let places = is_inspected.then(|| Box::new(self.places()));
         Ok(Emitted {
+            places,
             kernel: self.builder.finish(),
             arguments: self.arguments,
             literals: self.literals,
@@ -140,6 +146,35 @@ impl<'e> Emitter<'_, 'e> {
             argument_entries: self.argument_entries,
             literal_entries: self.literal_entries,
         })
+    }
+
+    /// Returns the nodes of the values and of the memory. A value that several nodes have is that of the first one.
+    fn places(&self) -> Places {
+        let mut places = Places { lanes: self.selection.map(|all| all.lanes.clone()), ..Places::default() };
+        let mut known = FxHashSet::default();
+        for (entry, &value) in self.graph.entries.iter().zip(&self.values) {
+            if let Some(value) = value
+                && known.insert(value)
+            {
+                places.values.push((value, Place::of(entry.var)));
+            }
+        }
+        let memory = |(param, argument): (u32, &Argument)| match argument {
+            Argument::Buffer(buffer, _) => Some((ParamId(param), self.place_of_memory(buffer)?)),
+            Argument::Scalar(_) => None,
+        };
+        places.params = (0..).zip(&self.arguments).filter_map(memory).collect();
+        places
+    }
+
+    /// Returns the last node whose elements a buffer holds: what was written in place is later than what was there.
+    fn place_of_memory(&self, buffer: &Arc<Buffer>) -> Option<Place> {
+        let is_there = |(number, entry): &(u32, &Entry<'_>)| match self.outputs.get(number) {
+            Some(output) => Arc::ptr_eq(output, buffer),
+            None => entry.is_evaluated && entry.var.data().is_some_and(|data| Arc::ptr_eq(&data, buffer)),
+        };
+        let last = (0..).zip(&self.graph.entries).filter(is_there).last();
+        last.map(|(_, entry)| Place::of(entry.var))
     }
 
     /// Reads the lane numbers if only some lanes are computed.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::memory::Elements;
+use super::origins::{Observer, Origins};
 use crate::backend::{RawArgument, Scatters, filled};
 use crate::cancel::Poll;
 use crate::ir::scalar::{self, BinaryFn};
@@ -11,7 +12,7 @@ use crate::ir::{
 };
 
 /// The active lanes of the block.
-type Mask = Vec<bool>;
+pub(super) type Mask = Vec<bool>;
 
 /// The state of one run over a range of lanes.
 ///
@@ -33,6 +34,8 @@ pub(super) struct Frame<'a> {
     /// For each parameter: the logarithm of the number of neighbours in memory that represent one element.
     copies_log2: Vec<u8>,
     poll: Poll<'a>,
+    /// Where values that are not finite come from, if that is observed.
+    origins: Option<Box<Origins<'a>>>,
 }
 
 impl<'a> Frame<'a> {
@@ -65,7 +68,13 @@ impl<'a> Frame<'a> {
             locals: Vec::new(),
             copies_log2,
             poll,
+            origins: None,
         }
+    }
+
+    /// Observes where values that are not finite come from.
+    pub(super) fn observe(&mut self, observer: &'a Observer) {
+        self.origins = Some(Box::new(Origins::new(observer)));
     }
 
     /// Runs a range of lanes and writes the partial results of its reductions.
@@ -80,6 +89,9 @@ impl<'a> Frame<'a> {
             let count = (lanes.end - first).min(width as u64) as usize;
             (self.first_lane, self.lanes_before) = (first, first - lanes.start);
             self.locals.iter_mut().for_each(|local| local.fill(0));
+            if let Some(origins) = &mut self.origins {
+                origins.begin(self.columns.len(), &self.locals);
+            }
             let active = (0..width).map(|lane| lane < count).collect();
             self.region(TOP, &active);
         }
@@ -120,6 +132,10 @@ impl<'a> Frame<'a> {
         let kernel = self.kernel;
         for inst in &kernel.region(region).insts {
             self.instruction(inst, active);
+            if let Some(mut origins) = self.origins.take() {
+                origins.follow(self, inst, active);
+                self.origins = Some(origins);
+            }
         }
     }
 
@@ -189,7 +205,28 @@ impl<'a> Frame<'a> {
         self.kernel.ty(value)
     }
 
-    fn at(&self, value: Value, lane: usize) -> u64 {
+    /// The distance between columns.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The number of the first lane of the block.
+    pub(super) fn first_lane(&self) -> u64 {
+        self.first_lane
+    }
+
+    /// The type and the bits of a value.
+    pub(super) fn element(&self, value: Value, lane: usize) -> (Type, u64) {
+        (self.ty(value), self.at(value, lane))
+    }
+
+    /// Whether an active lane writes to an element of a buffer.
+    pub(super) fn writes(&self, buffer: ParamId, index: Value, mask: Option<Value>, lane: usize) -> bool {
+        mask.is_none_or(|mask| self.at(mask, lane) != 0)
+            && self.elements(buffer).place(self.index(index, lane)).is_some()
+    }
+
+    pub(super) fn at(&self, value: Value, lane: usize) -> u64 {
         self.columns[value.index() * self.stride + lane]
     }
 
@@ -370,7 +407,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The position of an element of local memory; none if the index is out of range.
-    fn local_place(&self, local: LocalId, index: Value, lane: usize) -> Option<usize> {
+    pub(super) fn local_place(&self, local: LocalId, index: Value, lane: usize) -> Option<usize> {
         let index = usize::try_from(self.index(index, lane)).ok()?;
         (index < self.kernel.local(local).len as usize).then(|| index * self.stride + lane)
     }
@@ -397,6 +434,9 @@ impl<'a> Frame<'a> {
             let bits: smallvec::SmallVec<[u64; 8]> = sources.iter().map(|&source| self.at(source, lane)).collect();
             for (&target, bits) in targets.iter().zip(bits) {
                 self.set(target, lane, bits);
+            }
+            if let Some(origins) = &mut self.origins {
+                origins.copy(targets, sources, (self.stride, lane));
             }
         }
     }

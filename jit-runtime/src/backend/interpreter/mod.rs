@@ -7,13 +7,16 @@
 
 mod frame;
 mod memory;
+mod origins;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Executable, RawArgument, Scatters};
 use crate::cancel::Poll;
 use crate::ir::Kernel;
 use frame::Frame;
+pub use origins::{NotFinite, Observer, is_finite, is_nan};
 
 /// The maximum number of lanes that are processed together.
 const MAX_BLOCK: usize = 256;
@@ -31,6 +34,7 @@ pub struct InterpreterExecutable {
     kernel: Kernel,
     block: usize,
     scatters: Scatters,
+    observer: Option<Arc<Observer>>,
 }
 
 /// Prepares a valid kernel for interpretation.
@@ -40,7 +44,7 @@ pub fn prepare(kernel: Kernel) -> InterpreterExecutable {
     let block = (COLUMN_BUDGET / columns.max(1)).clamp(MIN_BLOCK, MAX_BLOCK);
     // A power of two, so that blocks divide the chunks of reductions.
     let block = 1 << block.ilog2();
-    InterpreterExecutable { kernel, block, scatters: Scatters::Shared }
+    InterpreterExecutable { kernel, block, scatters: Scatters::Shared, observer: None }
 }
 
 impl InterpreterExecutable {
@@ -48,6 +52,13 @@ impl InterpreterExecutable {
     #[must_use]
     pub fn with_scatters(mut self, scatters: Scatters) -> Self {
         self.scatters = scatters;
+        self
+    }
+
+    /// The same, with an observer that is told where values that are not finite come from.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Arc<Observer>) -> Self {
+        self.observer = Some(observer);
         self
     }
 }
@@ -60,6 +71,9 @@ impl Executable for InterpreterExecutable {
         assert_eq!(arguments.len(), self.kernel.params.len(), "one argument for each parameter");
         // SAFETY: the caller guarantees the conditions of `Executable::run`, which are those of `Frame::new`.
         let mut frame = unsafe { Frame::new(&self.kernel, arguments, self.block, self.scatters, poll) };
+        if let Some(observer) = &self.observer {
+            frame.observe(observer);
+        }
         frame.run(lanes);
     }
 

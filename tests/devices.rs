@@ -14,7 +14,12 @@ mod tested_devices;
 /// Runs a test with the device that its values are on, while another one is that of new values.
 fn beside(test: impl Fn(Device, Device)) {
     let _ = tested_devices::has_llvm();
-    for (own, other) in [(Device::Cpu, Device::Interpreter), (Device::Interpreter, Device::Cpu)] {
+    let mut pairs = vec![(Device::Cpu, Device::Interpreter), (Device::Interpreter, Device::Cpu)];
+    if tested_devices::all().contains(&Device::Cuda(0)) {
+        // Memory that the host cannot access, on either side.
+        pairs.extend([(Device::Cuda(0), Device::Cpu), (Device::Cpu, Device::Cuda(0))]);
+    }
+    for (own, other) in pairs {
         with_device(other, || test(own, other));
     }
 }

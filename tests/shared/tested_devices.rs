@@ -7,11 +7,15 @@ use std::sync::LazyLock;
 
 use jit_runtime::device::{Device, devices};
 
-/// The interpreter and the processor. If no code is generated, the processor is interpreted as well, so that counts per
+/// The interpreter and the processor, and with `JIT_TEST_GPUS` a machine whose memory is not the host's. If no code is generated, the processor is interpreted as well, so that counts per
 /// device are the same there; a line reports that the test was skipped.
 pub(crate) fn all() -> Vec<Device> {
     let _ = has_llvm();
-    vec![Device::Interpreter, Device::Cpu]
+    let mut all = vec![Device::Interpreter, Device::Cpu];
+    if std::env::var_os("JIT_TEST_GPUS").is_some() {
+        all.push(Device::Cuda(0));
+    }
+    all
 }
 
 /// Whether code is generated for the processor. If not, a line reports that the calling test was skipped, or a part of

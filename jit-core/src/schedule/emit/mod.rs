@@ -24,6 +24,7 @@ use super::place::{Placement, TOP, place};
 use super::selected::Selection;
 use crate::capture::launches;
 use crate::graph::Var;
+use crate::graph::device::Devices;
 use crate::graph::op::Op;
 use crate::trace::local;
 
@@ -260,7 +261,13 @@ impl<'e> Emitter<'_, 'e> {
     /// Returns the memory of an entry, and its length.
     fn memory_of(&self, number: u32) -> (Arc<Buffer>, usize) {
         let Entry { var, is_evaluated, .. } = *self.entry(number);
-        let buffer = if is_evaluated { var.data() } else { self.outputs.get(&number).cloned() };
+        let made = || self.outputs.get(&number).cloned();
+        let buffer = match is_evaluated {
+            // Those of another machine have been copied.
+            true if var.devices() == Devices::NONE => made().or_else(|| var.data()),
+            true => var.data(),
+            false => made(),
+        };
         let len = self.selection.filter(|_| !is_evaluated).map_or(var.lanes(), |selection| selection.len_of(var));
         (buffer.expect("an entry that is read was written before"), len)
     }

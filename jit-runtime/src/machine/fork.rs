@@ -8,7 +8,8 @@ use crate::memory::order;
 use crate::sync::persist;
 use crate::{cache, memory, stats};
 
-use super::{pool, private, team};
+use super::host::{pool, private, team};
+use super::{failures, separate};
 
 /// Installs the handlers that notice forks from now on.
 #[inline]
@@ -21,15 +22,18 @@ pub fn watch() {
 fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| order::REGISTRATION.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| order::LISTS.try_write()).map(|guard| Box::new(guard) as Held));
+    failures::hold(held);
     pool::hold(held);
     team::hold(held);
     cache::hold(held);
     held.extend(persist(|| LazyLock::force(&private::CODE).try_lock()).map(|guard| Box::new(guard) as Held));
     stats::hold(held);
     memory::hold(held);
+    separate::hold(held);
 }
 
 fn reset() {
+    failures::reset();
     pool::reset();
     team::reset();
     cache::reset();
@@ -86,5 +90,30 @@ mod tests {
         let mut bytes = [0; 3];
         buffer.read(0, &mut bytes).unwrap();
         assert_eq!(bytes, [1, 2, 3], "here it was written");
+    }
+    #[test]
+    fn a_machine_that_another_process_opened_is_refused_and_what_it_had_to_do_has_failed() {
+        use crate::config::Device;
+        use crate::device::with_device;
+        use crate::launch::native::{Call, Launch, Operand, Sort, Sorted, launch};
+
+        let device = Device::Cuda(0);
+        let (input, output) = with_device(device, || [0; 2].map(|_| Buffer::alloc(4 << 20).unwrap())).into();
+        let operand = |buffer: &std::sync::Arc<Buffer>| {
+            let ty = crate::ir::Type::U32;
+            vec![Operand { buffer: buffer.clone(), ty, len: 1 << 20 }]
+        };
+        let call = Call::Sort(Sort { is_descending: false, row: 1 << 20, gives: Sorted::Values });
+        for _ in 0..10 {
+            let (inputs, outputs) = (operand(&input), operand(&output));
+            launch(Launch { device, call, inputs, outputs, site: None }).unwrap();
+        }
+        let is_refused = || {
+            let made = with_device(device, || Buffer::alloc(4));
+            let is_refused = made.is_err_and(|error| error.message().contains("before the process was forked"));
+            is_refused && output.wait().is_err_and(|error| error.message().contains("was forked"))
+        };
+        assert!(holds_in_child(is_refused));
+        output.wait().unwrap();
     }
 }

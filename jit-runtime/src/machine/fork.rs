@@ -40,13 +40,13 @@ fn reset() {
 }
 
 #[cfg(all(test, unix))]
-mod tests {
+pub(super) mod tests {
     use std::sync::mpsc;
 
     use crate::memory::Buffer;
 
     /// Runs a function in a forked process; returns whether it held there.
-    fn holds_in_child(test: impl FnOnce() -> bool) -> bool {
+    pub(in crate::machine) fn holds_in_child(test: impl FnOnce() -> bool) -> bool {
         super::watch();
         // SAFETY: the child uses locks that are free there, which is the property under test, and ends without
         // destructors.
@@ -90,30 +90,5 @@ mod tests {
         let mut bytes = [0; 3];
         buffer.read(0, &mut bytes).unwrap();
         assert_eq!(bytes, [1, 2, 3], "here it was written");
-    }
-    #[test]
-    fn a_machine_that_another_process_opened_is_refused_and_what_it_had_to_do_has_failed() {
-        use crate::config::Device;
-        use crate::device::with_device;
-        use crate::launch::native::{Call, Launch, Operand, Sort, Sorted, launch};
-
-        let device = Device::Cuda(0);
-        let (input, output) = with_device(device, || [0; 2].map(|_| Buffer::alloc(4 << 20).unwrap())).into();
-        let operand = |buffer: &std::sync::Arc<Buffer>| {
-            let ty = crate::ir::Type::U32;
-            vec![Operand { buffer: buffer.clone(), ty, len: 1 << 20 }]
-        };
-        let call = Call::Sort(Sort { is_descending: false, row: 1 << 20, gives: Sorted::Values });
-        for _ in 0..10 {
-            let (inputs, outputs) = (operand(&input), operand(&output));
-            launch(Launch { device, call, inputs, outputs, site: None }).unwrap();
-        }
-        let is_refused = || {
-            let made = with_device(device, || Buffer::alloc(4));
-            let is_refused = made.is_err_and(|error| error.message().contains("before the process was forked"));
-            is_refused && output.wait().is_err_and(|error| error.message().contains("was forked"))
-        };
-        assert!(holds_in_child(is_refused));
-        output.wait().unwrap();
     }
 }

@@ -92,6 +92,18 @@ impl Ready {
         })
     }
 
+    /// The buffers of the launch, for a machine that takes their addresses from the arguments.
+    pub(super) fn accessed(&self) -> Vec<Accessed> {
+        let params = self.entry.facts.params.iter();
+        let each = params.zip(&self.arguments).filter_map(|(param, argument)| match argument {
+            Argument::Buffer(buffer, _) => {
+                Some(Accessed { buffer: Arc::clone(buffer), reads: param.reads, writes: param.writes })
+            }
+            Argument::Scalar(_) => None,
+        });
+        each.collect()
+    }
+
     /// The buffers of the launch.
     pub(super) fn into_accessed(self) -> Vec<Accessed> {
         let params = self.entry.facts.params.iter();

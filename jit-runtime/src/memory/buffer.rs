@@ -225,7 +225,7 @@ impl Buffer {
     }
 
     /// Waits as [`Buffer::wait`] and copies the contents to memory of the host.
-    fn copied_to_host(&self) -> Result<Arc<Buffer>, Error> {
+    pub(crate) fn copied_to_host(&self) -> Result<Arc<Buffer>, Error> {
         // SAFETY: all of it is written, here, before it is shared.
         let copy = unsafe { Buffer::on_host(self.size_bytes, Device::Cpu)? };
         let _reading = self.accesses.begin_host_read()?;

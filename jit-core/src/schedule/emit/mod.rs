@@ -120,7 +120,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
 impl<'e> Emitter<'_, 'e> {
     fn run(mut self) -> Result<Emitted, Error> {
         self.locals = Locals::of(self.graph, self.group, self.placement.as_ref());
-        self.select_lanes();
+        self.select_lanes()?;
         match self.placement.is_some() {
             true => self.emit_blocks(),
             false => self.emit_line(),
@@ -144,12 +144,13 @@ impl<'e> Emitter<'_, 'e> {
     }
 
     /// Reads the lane numbers if only some lanes are computed.
-    fn select_lanes(&mut self) {
+    fn select_lanes(&mut self) -> Result<(), Error> {
         if let Some((buffer, len)) = self.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.lanes()))) {
-            self.arguments.push(Argument::Buffer(buffer, len));
+            self.arguments.push(Argument::Buffer(buffer.on_current_device()?, len));
             let param = self.builder.buffer(Type::U32, Access::Read);
             self.lane = Some(self.builder.load(param));
         }
+        Ok(())
     }
 
     /// Returns whether the elements of an entry are in memory for the computed lanes.

@@ -25,6 +25,7 @@ use crate::cache::cost::Estimate;
 use crate::cancel::Token;
 use crate::config::Device;
 use crate::current_device::DeviceScope;
+use crate::float_mode::Standard;
 use crate::ir::Kernel;
 use crate::memory::{Buffer, Remote};
 use crate::{Error, Site, stats};
@@ -120,18 +121,8 @@ fn launch(mut ready: Ready) -> Result<(), Error> {
 
 /// Runs a small launch at once, if no other launch conflicts.
 fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), Error>> {
-    let run = || {
-        token.check(ready.label, ready.site)?;
-        // SAFETY: the arguments were checked; the marks exclude conflicting accesses; all lanes are run before the
-        // function returns.
-        unsafe {
-            bound.run(&ready.entry, bound.all(), token.poll())?;
-            token.check(ready.label, ready.site)?;
-            (0..bound.merge_parts()).for_each(|part| bound.merge(part));
-            bound.finish();
-            bound.check()
-        }
-    };
+    // SAFETY: the arguments were checked; the marks exclude conflicting accesses.
+    let run = || unsafe { run_all(ready, bound, token) };
     // SAFETY: the kernel's parameters declare its accesses.
     let outcome = unsafe { inline::try_run(ready.accesses(), run, ready.label, ready.site) }?;
     Some(outcome.map(|elapsed| {
@@ -140,6 +131,36 @@ fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), 
         stats::count_busy(elapsed);
         stats::record_done(elapsed, |time| ready.record(time), || ready.traffic());
     }))
+}
+
+/// Runs all lanes of a launch.
+///
+/// # Safety
+///
+/// The arguments must have been checked, and no other thread may access them in a way that conflicts.
+unsafe fn run_all(ready: &Ready, bound: &Bound, token: &Token) -> Result<(), Error> {
+    token.check(ready.label, ready.site)?;
+    // SAFETY: the caller's promise; all lanes are run before the function returns.
+    unsafe {
+        bound.run(&ready.entry, bound.all(), token.poll())?;
+        token.check(ready.label, ready.site)?;
+        (0..bound.merge_parts()).for_each(|part| bound.merge(part));
+        bound.finish();
+        bound.check()
+    }
+}
+
+/// Runs a launch on the calling thread, on memory that nothing else accesses.
+///
+/// # Safety
+///
+/// The arguments must have been checked, be in memory of the host, and belong to the caller alone.
+pub(super) unsafe fn run_alone(mut ready: Ready, token: &Token) -> Result<(), Error> {
+    let mut bound = run::bind(&ready.entry, ready.width, ready.reduce_block, &ready.arguments)?;
+    bound.set_checks(ready.checks.take());
+    let _mode = Standard::enter();
+    // SAFETY: the caller's promise.
+    unsafe { run_all(&ready, &bound, token) }
 }
 
 fn enqueue(ready: Ready, bound: Bound, estimate: Estimate, token: Token) {

@@ -3,7 +3,8 @@
 //! It stands for a GPU where there is none. `JIT_TEST_GPUS=1` makes `Device::Cuda(0)` such a machine, `2` the next one,
 //! too; unit tests of this crate have both. Whatever assumes that the host can access the memory of an array finds
 //! nothing at its addresses. Results are those of the interpreter: a launch copies the buffers that it accesses to the
-//! host, runs there, and copies what it wrote back. That is slow, and right for a test.
+//! host, runs there, and copies what it wrote back. Library calls do so at once, on the calling thread. That is slow, and
+//! right for a test.
 //!
 //! | part | file |
 //! |---|---|
@@ -11,20 +12,20 @@
 //! | launches that are queued, in their order | `stream` |
 //! | a launch on copies of its buffers | `staged` |
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use crate::backend::CodeOptions;
 use crate::cancel::Token;
 use crate::config::{self, Device};
 use crate::fork::{self, Held};
-use crate::ir::{Kernel, Type};
+use crate::ir::Kernel;
 use crate::memory::{Buffer, Remote};
 use crate::sync::Mutex;
-use crate::{Error, ErrorKind, Site};
+use crate::{Error, ErrorKind, Site, stats};
 
 use super::host::Host;
 use super::library::{self, Operand};
-use super::work::Accessed;
 use super::{Argument, Capabilities, Machine, Ready};
 
 mod space;
@@ -34,7 +35,7 @@ mod stream;
 mod tests;
 
 use space::Space;
-use staged::{Staged, staged_operand};
+use staged::Staged;
 use stream::{Job, Stream};
 
 /// There are at most this many.
@@ -130,39 +131,29 @@ impl Machine for Separate {
         Host.code_options(kernel, width, arguments)
     }
 
-    fn launch(&self, mut ready: Ready) -> Result<(), Error> {
+    fn launch(&self, ready: Ready) -> Result<(), Error> {
+        let accessed = ready.accessed();
+        let time = Arc::new(AtomicU64::new(0));
+        let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
         let (label, site, token) = (ready.label, ready.site, Token::current());
-        let staged = Staged::of(&mut ready, &self.space);
-        let accessed = ready.into_accessed();
-        let work = Box::new(move || staged.run());
-        self.stream.enqueue(Job::new(work, accessed, token, label, site));
+        let staged = Staged::of(ready, &self.space);
+        let work = Box::new(move |token: &Token| staged.run(token));
+        self.stream.enqueue(Job::new(work, accessed, token, (label, site), (time, watched)));
         Ok(())
     }
 
     fn call(&self, launch: library::Launch) -> Result<(), Error> {
-        let (label, site, token) = (launch.call.name().into(), launch.site, Token::current());
-        let access =
-            |operand: &Operand, writes: bool| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes };
-        let reads = launch.inputs.iter().map(|operand| access(operand, false));
-        let accessed = reads.chain(launch.outputs.iter().map(|operand| access(operand, true))).collect();
-        let space = Arc::clone(&self.space);
-        let (device, call) = (launch.device, launch.call);
-        let addresses = |operands: &[Operand]| operands.iter().map(staged::Place::of).collect::<Vec<_>>();
-        let (inputs, outputs) = (addresses(&launch.inputs), addresses(&launch.outputs));
-        let work = Box::new(move || staged::call(&space, device, call, &inputs, &outputs, site));
-        self.stream.enqueue(Job::new(work, accessed, token, label, site));
-        Ok(())
+        staged::call(launch)
     }
 
     fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
-        let bytes = mask.buffer.bytes()?;
-        let mask = staged_operand(Type::Bool, mask.len, &bytes)?;
-        let listed = Host.compress(&mask, device, site)?;
+        let copy = Operand { buffer: mask.buffer.copied_to_host()?, ..mask.clone() };
+        let listed = Host.compress(&copy, device, site)?;
         let bytes = listed.buffer.bytes()?;
         let block = space::allocate(&self.space, bytes.len(), false)?;
         block.copy_from_host(0, &bytes)?;
         let buffer = Buffer::on_machine(Box::new(block), bytes.len(), self.device);
-        Ok(Operand { buffer, ty: listed.ty, len: listed.len })
+        Ok(Operand { buffer, ..listed })
     }
 
     fn wait_for_all(&self) {

@@ -3,51 +3,31 @@
 use std::sync::Arc;
 
 use crate::Error;
-use crate::cache::Entry;
+use crate::cancel::Token;
 use crate::config::Device;
-use crate::ir::Type;
 use crate::memory::Buffer;
-use crate::stats::Preparation;
-use crate::{Label, Site};
+use crate::memory::failure::Failure;
 
-use super::super::host::Host;
-use super::super::library::{self, Call, Operand};
-use super::super::{Argument, Checks, Machine, Ready};
+use super::super::host::{self, Host};
+use super::super::library::{self, Operand};
+use super::super::{Argument, Machine, Ready};
 use super::space::Space;
 
 /// A launch that holds addresses in place of buffers: whoever queues it retains these.
 pub(super) struct Staged {
     space: Arc<Space>,
-    entry: Arc<Entry>,
-    width: usize,
-    reduce_block: Option<usize>,
+    /// The launch, without arguments.
+    ready: Ready,
     arguments: Vec<Place>,
-    label: Label,
-    site: Option<Site>,
-    preparation: Preparation,
-    checks: Option<Checks>,
 }
 
 /// An argument.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// An address in the memory of the machine, the element type, and the number of elements.
-    Memory(u64, Type, usize),
+enum Place {
+    /// An address in the memory of the machine, and the number of elements.
+    Memory(u64, usize),
     /// The bits of a scalar.
     Scalar(u64),
-}
-
-impl Place {
-    /// The place of an operand.
-    pub(super) fn of(operand: &Operand) -> Place {
-        Place::Memory(operand.buffer.address(), operand.ty, operand.len)
-    }
-
-    /// The operand in memory of the host.
-    fn operand(self, copies: &mut Copies<'_>) -> Result<Option<Operand>, Error> {
-        let Place::Memory(address, ty, len) = self else { return Ok(None) };
-        Ok(Some(Operand { buffer: copies.of(address)?, ty, len }))
-    }
 }
 
 /// The copies of one launch: one of each buffer, however often it is bound.
@@ -67,7 +47,7 @@ impl Copies<'_> {
         Ok(copy)
     }
 
-    /// Copies what a launch wrote back, when it is done. Fails as the launch did.
+    /// Copies what a launch wrote back.
     fn return_to(&self, address: u64) -> Result<(), Error> {
         let Some((_, copy)) = self.buffers.iter().find(|(own, _)| *own == address) else { return Ok(()) };
         let written = copy.bytes()?;
@@ -77,75 +57,60 @@ impl Copies<'_> {
 }
 
 impl Staged {
-    pub(super) fn of(ready: &mut Ready, space: &Arc<Space>) -> Staged {
-        let params = ready.entry.facts.params.iter();
-        let places = params.zip(&ready.arguments).map(|(param, argument)| match argument {
-            Argument::Buffer(buffer, elements) => Place::Memory(buffer.address(), param.ty, *elements),
+    /// Takes the arguments, and what they are bound to, from a launch.
+    pub(super) fn of(ready: Ready, space: &Arc<Space>) -> Staged {
+        let places = ready.arguments.iter().map(|argument| match argument {
+            Argument::Buffer(buffer, elements) => Place::Memory(buffer.address(), *elements),
             Argument::Scalar(bits) => Place::Scalar(*bits),
         });
-        Staged {
-            space: Arc::clone(space),
-            arguments: places.collect(),
-            entry: Arc::clone(&ready.entry),
-            width: ready.width,
-            reduce_block: ready.reduce_block,
-            label: ready.label,
-            site: ready.site,
-            preparation: ready.preparation,
-            checks: ready.checks.take(),
-        }
+        let arguments = places.collect();
+        Staged { space: Arc::clone(space), ready: Ready { arguments: Vec::new(), ..ready }, arguments }
     }
 
     /// Runs the launch.
-    pub(super) fn run(self) -> Result<(), Error> {
+    pub(super) fn run(self, token: &Token) -> Result<(), Error> {
         let mut copies = Copies { space: &self.space, buffers: Vec::new() };
         let mut arguments = Vec::with_capacity(self.arguments.len());
         for place in &self.arguments {
             arguments.push(match *place {
-                Place::Memory(address, _, elements) => Argument::Buffer(copies.of(address)?, elements),
+                Place::Memory(address, elements) => Argument::Buffer(copies.of(address)?, elements),
                 Place::Scalar(bits) => Argument::Scalar(bits),
             });
         }
-        let entry = Arc::clone(&self.entry);
-        let (width, reduce_block, label, site) = (self.width, self.reduce_block, self.label, self.site);
-        let (preparation, checks) = (self.preparation, self.checks);
-        Host.launch(Ready { entry, width, reduce_block, arguments, label, site, preparation, checks })?;
-        let params = self.entry.facts.params.iter().zip(&self.arguments).filter(|(param, _)| param.writes);
-        for (_, place) in params {
-            if let Place::Memory(address, ..) = place {
-                copies.return_to(*address)?;
-            }
-        }
-        Ok(())
+        let entry = Arc::clone(&self.ready.entry);
+        // SAFETY: the launch was checked, and only this function has the copies.
+        unsafe { host::run_alone(Ready { arguments, ..self.ready }, token)? };
+        let written = entry.facts.params.iter().zip(&self.arguments).filter(|(param, _)| param.writes);
+        written.map(|(_, place)| place).try_for_each(|place| match *place {
+            Place::Memory(address, _) => copies.return_to(address),
+            Place::Scalar(_) => Ok(()),
+        })
     }
 }
 
-/// Makes a library call.
-pub(super) fn call(
-    space: &Space,
-    device: Device,
-    call: Call,
-    inputs: &[Place],
-    outputs: &[Place],
-    site: Option<Site>,
-) -> Result<(), Error> {
-    let mut copies = Copies { space, buffers: Vec::new() };
-    let mut operands = |places: &[Place]| {
-        places.iter().filter_map(|place| place.operand(&mut copies).transpose()).collect::<Result<Vec<_>, Error>>()
+/// Makes a library call at once. If it fails, so have its outputs.
+pub(super) fn call(launch: library::Launch) -> Result<(), Error> {
+    let outputs = launch.outputs.clone();
+    call_on_host(launch).inspect_err(|error| {
+        let failure = Failure::of_error(error);
+        outputs.iter().for_each(|output| output.buffer.accesses().fail(&failure));
+    })
+}
+
+fn call_on_host(launch: library::Launch) -> Result<(), Error> {
+    let copied = |operand: &Operand| Ok(Operand { buffer: operand.buffer.copied_to_host()?, ..operand.clone() });
+    let inputs = launch.inputs.iter().map(copied).collect::<Result<Vec<_>, Error>>()?;
+    let blank = |operand: &Operand| {
+        // SAFETY: the call writes all elements of its outputs, and nothing else of them is read.
+        let buffer = unsafe { Buffer::on_host(operand.buffer.size_bytes(), Device::Interpreter)? };
+        Ok(Operand { buffer, ..operand.clone() })
     };
-    let launch = library::Launch { device, call, inputs: operands(inputs)?, outputs: operands(outputs)?, site };
-    Host.call(launch)?;
-    for place in outputs {
-        if let Place::Memory(address, ..) = place {
-            copies.return_to(*address)?;
-        }
-    }
-    Ok(())
-}
-
-/// An operand in memory of the host with these bytes.
-pub(super) fn staged_operand(ty: Type, len: usize, bytes: &[u8]) -> Result<Operand, Error> {
-    Ok(Operand { buffer: on_host(bytes)?, ty, len })
+    let outputs = launch.outputs.iter().map(blank).collect::<Result<Vec<_>, Error>>()?;
+    let written = outputs.clone();
+    Host.call(library::Launch { inputs, outputs, ..launch.clone() })?;
+    launch.outputs.iter().zip(&written).try_for_each(|(output, copy)| {
+        output.buffer.overwrite(&copy.buffer.bytes()?[..output.len * output.ty.size_bytes()])
+    })
 }
 
 /// Memory of the host with these bytes.

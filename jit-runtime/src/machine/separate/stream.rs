@@ -7,12 +7,14 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::cancel::Token;
 use crate::config::Device;
 use crate::memory::failure::Failure;
 use crate::memory::order::{self, Pending};
+use crate::stats::{self, Watched, now_ns};
 use crate::sync::{Condvar, Mutex};
 use crate::{Error, Label, Site, fork};
 
@@ -20,7 +22,9 @@ use super::super::failures;
 use super::super::work::{Accessed, release};
 
 /// What a launch does.
-type Work = Box<dyn FnOnce() -> Result<(), Error> + Send>;
+type Work = Box<dyn FnOnce(&Token) -> Result<(), Error> + Send>;
+/// Where statistics find the time that a launch took, and what profiles note.
+type Observed = (Arc<AtomicU64>, Option<Box<Watched>>);
 
 /// The queue of one machine.
 pub(super) struct Stream {
@@ -45,6 +49,7 @@ pub(super) struct Job {
     token: Token,
     label: Label,
     site: Option<Site>,
+    observed: Observed,
     /// The process that queued it, as [`fork::generation`].
     generation: u32,
     failure: OnceLock<Arc<Failure>>,
@@ -53,13 +58,20 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn new(work: Work, accessed: Vec<Accessed>, token: Token, label: Label, site: Option<Site>) -> Job {
+    pub(super) fn new(
+        work: Work,
+        accessed: Vec<Accessed>,
+        token: Token,
+        (label, site): (Label, Option<Site>),
+        observed: Observed,
+    ) -> Job {
         Job {
             work: Mutex::new(Some(work)),
             accessed: Mutex::new(accessed),
             token,
             label,
             site,
+            observed,
             generation: fork::generation(),
             failure: OnceLock::new(),
             is_done: Mutex::new(false),
@@ -71,21 +83,27 @@ impl Job {
         let read = |access: &&Accessed| access.reads;
         let inherited = self.accessed.lock().iter().filter(read).find_map(|access| access.buffer.accesses().failure());
         let work = self.work.lock().take();
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.token.check(self.label, self.site)?;
-            match (&inherited, work) {
-                (None, Some(work)) => work()?,
-                _ => return Ok(()),
-            }
-            self.token.check(self.label, self.site)
+        let started_ns = now_ns();
+        let outcome = catch_unwind(AssertUnwindSafe(|| match (&inherited, work) {
+            (None, Some(work)) => work(&self.token),
+            _ => Ok(()),
         }));
-        let failed = inherited.or_else(|| match outcome {
-            // The launch on the host has named itself.
-            Ok(Err(error)) if error.is_of_launch() => Some(Failure::of_error(&error)),
-            outcome => Failure::of(outcome, self.label, self.site),
-        });
+        let failed = inherited.or_else(|| Failure::of(outcome, self.label, self.site));
         failed.into_iter().for_each(|failure| _ = self.failure.set(failure));
+        self.measure(started_ns);
         self.end();
+    }
+
+    fn measure(&self, started_ns: u64) {
+        let (time, watched) = &self.observed;
+        let ended_ns = now_ns();
+        let elapsed_ns = ended_ns.saturating_sub(started_ns);
+        stats::count_busy(elapsed_ns);
+        time.store(elapsed_ns.max(1), Ordering::Release);
+        if let Some(watched) = watched {
+            watched.worked(started_ns, ended_ns);
+            watched.finish(started_ns, ended_ns);
+        }
     }
 
     /// Releases the buffers, with the failure, and wakes those who wait.

@@ -5,7 +5,7 @@ use crate::cancel;
 use crate::current_device::DeviceScope;
 use crate::device::with_device;
 use crate::ir::random::{Case, Input, Options, Rng};
-use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, scalar};
+use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
 use crate::launch::native::{self, Call, MatMul, Prefix, Sort, Sorted};
 use crate::launch::{self, Launch, launch};
 
@@ -49,7 +49,7 @@ fn add() -> Kernel {
     b.finish()
 }
 
-/// `y = x`, with a division by each element in between.
+/// `y = x`
 fn copy() -> Kernel {
     let mut b = Builder::new();
     let (x, y) = (b.buffer(Type::U32, Access::Read), b.buffer(Type::U32, Access::Write));
@@ -264,4 +264,22 @@ fn there_are_as_many_as_the_environment_says() {
     let error = crate::device::check_usable(Device::Cuda(2)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoDevice);
     assert!(error.message().contains("`cuda:2`"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_machine_that_another_process_opened_is_refused_and_what_it_had_to_do_has_failed() {
+    const WIDTH: usize = 1 << 20;
+    let x = words(FIRST, &[0; WIDTH]);
+    for _ in 0..10 {
+        let arguments = vec![Argument::Buffer(Arc::clone(&x), WIDTH), Argument::Scalar(1)];
+        launch_on(FIRST, add(), WIDTH, arguments).unwrap();
+    }
+    let is_refused = || {
+        let made = with_device(FIRST, || Buffer::alloc(4));
+        let is_refused = made.is_err_and(|error| error.message().contains("before the process was forked"));
+        is_refused && x.wait().is_err_and(|error| error.message().contains("was forked"))
+    };
+    assert!(crate::machine::fork::tests::holds_in_child(is_refused));
+    assert_eq!(read(&x)[..4], 10_u32.to_ne_bytes());
 }

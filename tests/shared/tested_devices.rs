@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use jit_runtime::device::{Device, devices};
 
-/// The interpreter and the processor. With `JIT_TEST_GPUS`, a machine whose memory is not the host's is in place of the
-/// interpreter, with the same code; so counts per device are the same. If no code is generated, the processor is interpreted as well, so that counts per
-/// device are the same there; a line reports that the test was skipped.
+/// The interpreter and the processor. If no code is generated, the processor is interpreted as well, so that counts per
+/// device are the same there; a line reports that the test was skipped. With `JIT_TEST_GPUS`, a machine whose memory is
+/// not the host's is in place of the interpreter, with the same code.
 pub(crate) fn all() -> Vec<Device> {
     let _ = has_llvm();
     vec![if has_separate_memory() { Device::Cuda(0) } else { Device::Interpreter }, Device::Cpu]

@@ -1,4 +1,4 @@
-//! Library calls as data: operations on whole arrays that are not programs of one lane, and the checks of their operands.
+//! Library calls as data: operations on arrays that are not programs of one lane, and the checks of their operands.
 //!
 //! Each machine has its own functions for them, and returns the same bits. Above this module nothing knows how.
 

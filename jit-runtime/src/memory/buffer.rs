@@ -209,8 +209,8 @@ impl Buffer {
         unsafe { self.get(offset, target) }
     }
 
-    /// Waits as [`Buffer::wait`] and lends the bytes: without a copy if they are in the memory of the host. A launch that
-    /// writes the buffer then waits for the end of the loan. The caller must make sure that there is no such launch.
+    /// Waits as [`Buffer::wait`] and lends the bytes: without a copy if they are in the memory of the host. A launch
+    /// that writes the buffer then waits for the end of the loan. The caller must make sure that there is no such launch.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The host: all cores of the machine, and its memory.
 //!
 //! A launch either runs at once, on the calling thread, if that takes only a few microseconds, or its lanes are divided
-//! into blocks that are queued. A thread that waits takes part in the work. The interpreter's device is the same machine
-//! with other code.
+//! into blocks that are queued. A thread that waits takes part in the work. The interpreter's device is the same
+//! machine with other code.
 //!
 //! | part | file |
 //! |---|---|
@@ -99,8 +99,8 @@ impl Machine for Host {
     }
 }
 
-/// Until it is dropped, the thread allocates memory of the host: that of the device, if it is one of the host. Otherwise
-/// the machine of the device has copied operands here.
+/// Until it is dropped, the thread allocates memory of the host: that of the device, if it is one of the host.
+/// Otherwise the machine of the device has copied operands here.
 fn memory_for(device: Device) -> DeviceScope {
     DeviceScope::enter(if Device::HOST.contains(&device) { device } else { Device::Interpreter })
 }

@@ -1,10 +1,10 @@
-//! A machine for tests: its memory is reached only by copies, and its launches run in their order on a thread of its own.
+//! A machine for tests: its memory is reached only by copies, and a thread of its own runs its launches in their order.
 //!
 //! It stands for a GPU where there is none. `JIT_TEST_GPUS=1` makes `Device::Cuda(0)` such a machine, `2` the next one,
 //! too; unit tests of this crate have both. Whatever assumes that the host can access the memory of an array finds
 //! nothing at its addresses. Results are those of the interpreter: a launch copies the buffers that it accesses to the
-//! host, runs there, and copies what it wrote back. Library calls do so at once, on the calling thread. That is slow, and
-//! right for a test.
+//! host, runs there, and copies what it wrote back. Library calls do so at once, on the calling thread. That is slow,
+//! and right for a test.
 //!
 //! | part | file |
 //! |---|---|

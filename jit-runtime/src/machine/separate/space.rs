@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::Error;
 use crate::config::Device;
 use crate::fork::Held;
-use crate::memory::{Remote, out_of_memory};
+use crate::memory::{Remote, filled_list, out_of_memory};
 use crate::sync::{Mutex, RwLock, persist};
 
 /// Addresses begin here, far from what operating systems give to programs, and differ between the machines.
@@ -51,10 +51,11 @@ pub(super) struct Block {
 pub(super) fn allocate(space: &Arc<Space>, size_bytes: usize, is_zeroed: bool) -> Result<Block, Error> {
     let mut blocks = space.blocks.lock();
     let used_bytes = blocks.used_bytes.checked_add(size_bytes).filter(|&used| used <= SIZE_BYTES);
-    blocks.used_bytes = used_bytes.ok_or_else(|| out_of_memory(size_bytes))?;
+    let used_bytes = used_bytes.ok_or_else(|| out_of_memory(size_bytes))?;
+    let contents = filled_list(size_bytes, if is_zeroed { 0 } else { POISON })?;
+    blocks.used_bytes = used_bytes;
     let step = (size_bytes as u64).max(1).next_multiple_of(ALIGNMENT);
     let address = space.next.fetch_add(step, Ordering::Relaxed);
-    let contents = vec![if is_zeroed { 0 } else { POISON }; size_bytes];
     blocks.by_address.insert(address, Arc::new(RwLock::new(contents)));
     Ok(Block { space: Arc::clone(space), address, size_bytes })
 }

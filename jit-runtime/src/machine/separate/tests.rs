@@ -206,8 +206,11 @@ fn random_operand(device: Device, ty: Type, len: usize, rng: &mut Rng) -> Operan
     Operand { buffer: on(device, &bytes), ty, len }
 }
 
+/// The type of an operand's elements, and their number.
+type Shape = (Type, usize);
+
 /// The contents of the outputs of a call.
-fn call_on(device: Device, call: Call, inputs: &[(Type, usize)], outputs: &[(Type, usize)]) -> Vec<Vec<u8>> {
+fn call_on(device: Device, call: Call, inputs: &[Shape], outputs: &[Shape]) -> Vec<Vec<u8>> {
     let mut rng = Rng::new(7);
     let inputs = inputs.iter().map(|&(ty, len)| random_operand(device, ty, len, &mut rng)).collect();
     let outputs: Vec<Operand> =
@@ -224,7 +227,7 @@ fn library_calls_give_what_they_give_on_the_host() {
     let [a, b, c] = product.lens().unwrap();
     for len in [0, 1, 1000, 70_000] {
         let (float, word) = ((Type::F32, len), (Type::U32, len));
-        let calls: [(Call, &[(Type, usize)], &[(Type, usize)]); 6] = [
+        let calls: [(Call, &[Shape], &[Shape]); 6] = [
             (Call::Fill(0x1234_5678), &[], &[word]),
             (prefix(usize::MAX), &[float], &[float]),
             (prefix(13), &[word], &[word]),

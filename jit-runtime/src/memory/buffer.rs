@@ -210,7 +210,8 @@ impl Buffer {
     }
 
     /// Waits as [`Buffer::wait`] and lends the bytes: without a copy if they are in the memory of the host. A launch
-    /// that writes the buffer then waits for the end of the loan. The caller must make sure that there is no such launch.
+    /// that writes the buffer then waits for the end of the loan. The caller must make sure that there is no such
+    /// launch.
     ///
     /// # Errors
     ///

@@ -38,7 +38,8 @@ pub const VARIABLES: &[Variable] = &[
         doc: "where new arrays are, unless the program says otherwise",
         apply: |config, text| {
             // GPUs have names, but no build can use one.
-            let device = Device::from_name(text).filter(|device| Device::HOST.contains(device));
+            let is_usable = |device: &Device| Device::HOST.contains(device) || is_test_gpu(*device);
+            let device = Device::from_name(text).filter(is_usable);
             config.device = Some(device.ok_or(Refused::One(&["cpu", "llvm", "interpreter"]))?);
             Ok(())
         },
@@ -301,6 +302,24 @@ struct BadValue {
 }
 
 static LOADED: LazyLock<(Config, Option<BadValue>)> = LazyLock::new(|| load(|name| std::env::var_os(name)));
+
+/// The most machines that can stand for GPUs in tests.
+pub(crate) const MOST_TEST_GPUS: usize = 2;
+
+/// The number of machines that stand for GPUs, for tests: `JIT_TEST_GPUS`. Unit tests have all.
+#[inline]
+pub(crate) fn test_gpus() -> usize {
+    static COUNT: LazyLock<usize> = LazyLock::new(|| {
+        let count = std::env::var("JIT_TEST_GPUS").ok().and_then(|text| text.parse().ok());
+        count.unwrap_or(if cfg!(test) { MOST_TEST_GPUS } else { 0 }).min(MOST_TEST_GPUS)
+    });
+    *COUNT
+}
+
+/// Whether a device is a GPU that a machine for tests stands for.
+pub(crate) fn is_test_gpu(device: Device) -> bool {
+    matches!(device, Device::Cuda(number) if usize::from(number) < test_gpus())
+}
 
 /// The settings.
 pub(crate) fn get() -> &'static Config {

@@ -53,20 +53,7 @@ impl Drop for DeviceScope {
     }
 }
 
-/// Checks whether kernels can run on a device, and memory can be allocated there.
-///
-/// # Errors
-///
-/// [`ErrorKind::NoDevice`], with the reason.
-#[inline]
-pub(crate) fn check_usable(device: Device) -> Result<(), Error> {
-    match device {
-        // Without LLVM the interpreter runs the kernels of the CPU.
-        Device::Cpu | Device::Interpreter => Ok(()),
-        Device::Cuda(_) => Err(no_gpu(device)),
-    }
-}
-
+/// The error of a GPU that cannot be used.
 #[cold]
 pub(crate) fn no_gpu(device: Device) -> Error {
     Error::new(ErrorKind::NoDevice, format!("the device `{device}` cannot be used: this version runs nothing on GPUs"))

@@ -3,10 +3,12 @@
 //! The device of an array in memory is determined when it is made: by [`with_device`] on the thread, otherwise by
 //! [`set_device`], otherwise by `JIT_DEVICE`; the default is the CPU. What is computed from it is on the same device.
 
-use crate::backend::{self, Capabilities};
+use crate::backend::{self, CodeInfo};
 pub use crate::config::Device;
 pub use crate::current_device::{DeviceScope, current_device};
-use crate::{Error, current_device, launch};
+pub use crate::machine::Capabilities;
+use crate::machine::{self, Machine};
+use crate::{Error, config, current_device};
 
 /// Sets the device for new values of the process. Existing values stay where they are.
 ///
@@ -15,9 +17,27 @@ use crate::{Error, current_device, launch};
 /// [`NoDevice`](crate::ErrorKind::NoDevice) if the device cannot be used on this machine, with the reason. The setting
 /// is then unchanged.
 pub fn set_device(device: Device) -> Result<(), Error> {
-    backend::check_usable(device)?;
+    check_usable(device)?;
     current_device::choose(device);
     Ok(())
+}
+
+/// Checks whether memory can be allocated on a device, and kernels can run there.
+///
+/// # Errors
+///
+/// [`NoDevice`](crate::ErrorKind::NoDevice), with the reason.
+pub fn check_usable(device: Device) -> Result<(), Error> {
+    capabilities(device).map(|_| ())
+}
+
+/// What the machine of a device can do.
+///
+/// # Errors
+///
+/// [`NoDevice`](crate::ErrorKind::NoDevice), with the reason, if the device cannot be used.
+pub fn capabilities(device: Device) -> Result<Capabilities, Error> {
+    machine::of(device).map(|machine| machine.capabilities())
 }
 
 /// Runs a closure with a device for the new values of this thread. The previous device is restored afterwards, also
@@ -78,16 +98,18 @@ pub fn processor() -> Result<Processor, Error> {
 /// The devices of this machine, including those that are not fully functional.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
-    Device::HOST.into_iter().map(describe).collect()
+    let gpus = (0..u8::MAX).map(Device::Cuda).take_while(|gpu| config::is_test_gpu(*gpu));
+    Device::HOST.into_iter().chain(gpus).map(describe).collect()
 }
 
 fn describe(device: Device) -> DeviceInfo {
-    let (capabilities, unavailable) = match backend::capabilities(device) {
-        Ok(capabilities) => (capabilities, None),
-        Err(error) => (Capabilities { name: device.name().into(), ..Capabilities::default() }, Some(error.to_string())),
+    let (info, unavailable) = match backend::code_info(device) {
+        Ok(info) => (info, None),
+        Err(error) => (CodeInfo { name: device.name().into(), ..CodeInfo::default() }, Some(error.to_string())),
     };
-    let Capabilities { name, vector_lanes, features } = capabilities;
-    DeviceInfo { device, name, threads: launch::threads(), vector_lanes, features, unavailable }
+    let CodeInfo { name, vector_lanes, features } = info;
+    let threads = capabilities(device).map_or(0, |machine| machine.threads);
+    DeviceInfo { device, name, threads, vector_lanes, features, unavailable }
 }
 
 #[cfg(test)]
@@ -124,10 +146,10 @@ mod tests {
 
     #[test]
     fn a_gpu_is_refused_with_the_reason() {
-        let error = set_device(Device::Cuda(1)).unwrap_err();
+        let error = set_device(Device::Cuda(9)).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::NoDevice);
-        assert!(error.to_string().contains("`cuda:1` cannot be used"), "{error}");
-        let made = with_device(Device::Cuda(1), || crate::memory::Buffer::alloc(4));
+        assert!(error.to_string().contains("`cuda:9` cannot be used"), "{error}");
+        let made = with_device(Device::Cuda(9), || crate::memory::Buffer::alloc(4));
         assert_eq!(made.unwrap_err().kind(), crate::ErrorKind::NoDevice);
     }
 

@@ -29,6 +29,7 @@ pub mod fork;
 pub mod ir;
 pub mod launch;
 pub mod log;
+mod machine;
 pub mod memory;
 pub mod profile;
 pub mod recording;

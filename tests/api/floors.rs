@@ -79,6 +79,7 @@ const PARTS: [(&str, &[&str]); 2] = [
             "stats",
             "backend",
             "cache",
+            "machine",
             "launch",
             "device",
             "recording",

@@ -324,7 +324,7 @@ fn print_an_array() {
 
 #[test]
 fn a_wrong_device_is_not_a_value_of_an_array() {
-    let output = run("print_an_array", &[("JIT_DEVICE", "cuda")]);
+    let output = run("print_an_array", &[("JIT_DEVICE", "cuda"), ("JIT_TEST_GPUS", "0")]);
     assert!(!output.status.success() && !text(&output).contains("went on"), "{}", text(&output));
     assert!(String::from_utf8_lossy(&output.stderr).contains("JIT_DEVICE"), "{}", text(&output));
     assert!(run("print_an_array", &[("JIT_DEVICE", "cpu")]).status.success());

@@ -8,10 +8,17 @@ use std::sync::LazyLock;
 use jit_runtime::device::{Device, devices};
 
 /// The interpreter and the processor. If no code is generated, the processor is interpreted as well, so that counts per
-/// device are the same there; a line reports that the test was skipped.
+/// device are the same there; a line reports that the test was skipped. With `JIT_TEST_GPUS`, a machine whose memory is
+/// not the host's is in place of the interpreter, with the same code.
 pub(crate) fn all() -> Vec<Device> {
     let _ = has_llvm();
-    vec![Device::Interpreter, Device::Cpu]
+    vec![if has_separate_memory() { Device::Cuda(0) } else { Device::Interpreter }, Device::Cpu]
+}
+
+/// Whether a machine for tests, whose memory is not the host's, stands for the first GPU.
+pub(crate) fn has_separate_memory() -> bool {
+    // Unit tests have such machines without asking for them.
+    std::env::var_os("JIT_TEST_GPUS").is_some() && devices().iter().any(|info| info.device == Device::Cuda(0))
 }
 
 /// Whether code is generated for the processor. If not, a line reports that the calling test was skipped, or a part of

@@ -1,7 +1,6 @@
 //! Copies of arrays on other devices.
 
-use jit_runtime::backend;
-use jit_runtime::device::Device;
+use jit_runtime::device::{self, Device};
 use jit_runtime::{Error, Site};
 use smallvec::smallvec;
 
@@ -47,7 +46,7 @@ impl<T: Element> Array<T> {
 
 /// Returns a value on a device.
 fn transferred(var: &Var, device: Device, site: Site) -> Result<Var, Error> {
-    backend::check_usable(device).map_err(|error| error.at(site))?;
+    device::check_usable(device).map_err(|error| error.at(site))?;
     let there = Devices::of(device);
     if var.known_bits().is_some() || var.devices() == there {
         return Ok(var.clone());

@@ -28,7 +28,8 @@ enum Elements<T> {
 
 impl<T: Element> Array<T> {
     /// Returns the elements as a slice of their storage, without a copy. Evaluates the array if that has not been done,
-    /// and waits for it. Constants and masks, whose storage holds no values of `T`, are copied.
+    /// and waits for it. Constants, masks, whose storage holds no values of `T`, and arrays on a device whose memory is
+    /// not the host's ([`Capabilities`](jit_runtime::device::Capabilities)), are copied.
     ///
     /// While the view lives, the array has another owner, so scatters to it write to a copy.
     ///

@@ -208,6 +208,8 @@ fn groups(selector: &Var, index: &Var, count: usize) -> Groups {
 }
 
 fn by_target(index: &Var, count: usize) -> Vec<(u32, UInt)> {
+    // The lists are where the index is; one without a device is where new values are.
+    let _scope = index.devices().enter();
     let targets = Array::<u32>::from_var(index.clone()).to_vec().unwrap_or_else(|error| misuse::panic_with(error));
     let mut lanes = vec![Vec::new(); count];
     for (lane, target) in (0_u32..).zip(targets) {

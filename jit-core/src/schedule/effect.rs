@@ -172,11 +172,9 @@ impl<'e> Walk<'e> {
         if is_sole && entry.memory != NONE {
             return Place { memory: entry.memory, ready: entry.stage + 1, previous: NONE };
         }
-        if is_sole && array.has_data() {
-            if array.devices() == Devices::NONE {
-                // Constants of the host, where there is the memory of both devices.
-                array.data().iter().for_each(|buffer| buffer.adopt());
-            }
+        // Constants are where they were written; those in memory of another machine are copied like shared arrays.
+        let is_here = || array.devices() != Devices::NONE || array.data().is_none_or(|buffer| buffer.adopt());
+        if is_sole && array.has_data() && is_here() {
             return Place { memory: self.add_memory(Memory::Taken(number)), ready: 0, previous: NONE };
         }
         let stage = self.stage_after(number);

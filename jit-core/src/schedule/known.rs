@@ -101,7 +101,7 @@ fn argument_of<'w, M: Iterator<Item = &'w Written>>(
             // A node that is in memory by now may be written by an earlier kernel all the same.
             let buffer = match made().find(|(other, _)| other.is_same(var)) {
                 Some((_, buffer)) => Arc::clone(buffer),
-                None => var.data()?,
+                None => var.data()?.on_current_device().ok()?,
             };
             Argument::Buffer(buffer, var.lanes())
         }

@@ -282,7 +282,7 @@ fn build(
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));
     }
     log::emit(Level::Debug, || explain::evaluation(&graph, &groups, wanted, why, site));
-    let mut outputs = emit::Outputs::default();
+    let mut outputs = constants_here(&graph)?;
     let mut steps = SmallVec::new();
     let mut calls = native::calls(&graph).into_iter().peekable();
     let mut remarks = Remarks::begin(&graph);
@@ -311,6 +311,24 @@ fn build(
         empty.push(((*var).clone(), buffer));
     }
     Ok(Plan { steps, empty, new_trace })
+}
+
+/// Copies constants in memory that the current device cannot access: the host wrote them where new values were then.
+fn constants_here(graph: &order::Graph<'_>) -> Result<emit::Outputs, Error> {
+    let mut copies = emit::Outputs::default();
+    for (number, entry) in (0_u32..).zip(&graph.entries) {
+        if !entry.is_evaluated || entry.var.devices() != Devices::NONE {
+            continue;
+        }
+        if let Some(buffer) = entry.var.data().filter(|buffer| !buffer.is_accessible()) {
+            let copy = buffer.copied()?;
+            if launches::is_recording() {
+                launches::note_constant(entry.var, &copy);
+            }
+            copies.insert(number, copy);
+        }
+    }
+    Ok(copies)
 }
 
 /// Returns the nodes whose elements a kernel writes.

@@ -91,7 +91,8 @@ fn input(
         planned.push(Planned { call: Call::Fill(bits), sizes: Sizes::new(), fill, inputs, outputs, written });
         return Ok(filled);
     }
-    let buffer = if entry.is_evaluated { entry.var.data() } else { outputs.get(&number).cloned() };
+    // Constants of another machine have been copied.
+    let buffer = outputs.get(&number).cloned().or_else(|| if entry.is_evaluated { entry.var.data() } else { None });
     let buffer = buffer.expect("an operand of a library call was written before");
     Ok(Operand { buffer, ty, len })
 }

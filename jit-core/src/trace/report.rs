@@ -47,9 +47,9 @@ pub(crate) struct Report {
 /// The kinds of reports.
 enum What {
     /// Lines to be printed.
-    Lines { lines: Lines, count: Arc<Buffer>, list: Arc<Buffer> },
+    Lines(Lines),
     /// An error that the launch detects.
-    Assertion(Arc<Buffer>),
+    Assertion,
     /// A sum of loops, which is passed to a function when they are complete, with the outermost of them.
     Sum {
         /// Whether it is an array in memory to which lanes add, and not one number for each lane.
@@ -111,7 +111,7 @@ pub(crate) fn print(content: Content, limit: usize) {
     let lines = Lines { template: content.template.clone(), is_single, limit, capacity };
     let (count, list) = (filled(Type::U32, 1, 0), memory(Buffer::alloc(lines.words() * Type::U64.size_bytes())));
     let arrays = smallvec![content.array(Type::U32, 1, &count), content.array(Type::U64, lines.words(), &list)];
-    let mut report = Report::begin(What::Lines { lines, count, list }, arrays);
+    let mut report = Report::begin(What::Lines(lines), arrays);
     let one = number(1);
     if is_single {
         let request = Request { how: How::Write, index: &number(0), value: &one, expected: None, mask: None };
@@ -155,13 +155,13 @@ pub(crate) fn assert(condition: &Var, content: &Content, assertion: Assertion) {
     let records = filled(Type::U64, words, u8::MAX);
     let mut arrays: Arrays = smallvec![content.array(Type::U64, words, &records)];
     if is_single(lanes) {
-        let mut report = Report::begin(What::Assertion(records), arrays);
+        let mut report = Report::begin(What::Assertion, arrays);
         content.write(&mut report.arrays[0], &number(0), Some(failing), Some(&(assertion, Part::Records)));
         return region::add_report(report);
     }
     arrays.push(content.array(Type::U32, 1, &filled(Type::U32, 1, u8::MAX)));
     arrays.push(content.array(Type::U32, 1, &filled(Type::U32, 1, 0)));
-    let mut report = Report::begin(What::Assertion(records), arrays);
+    let mut report = Report::begin(What::Assertion, arrays);
     let lane = content.lane();
     let part = (Arc::clone(&assertion), Part::Lowest);
     let lowest = content.exchange(&mut report.arrays[1], ReduceOp::Min, (&lane, lanes), Some(failing), Some(&part));
@@ -314,7 +314,7 @@ impl Report {
             What::Sum { pass_on, .. } if self.levels.is_empty() => {
                 pass_on.take().into_iter().for_each(|pass_on| pass_on(control, &self.arrays[0]));
             }
-            What::Lines { .. } | What::Assertion(_) | What::Sum { .. } => region::add_report(self),
+            What::Lines(_) | What::Assertion | What::Sum { .. } => region::add_report(self),
         }
     }
 
@@ -345,9 +345,12 @@ impl Report {
     ///
     /// Returns the error of the launch, for example an assertion that failed.
     pub(crate) fn finish(self) -> Result<(), Error> {
-        match self.what {
-            What::Lines { lines, count, list } => lines.print(&count, &list),
-            What::Assertion(records) => records.wait(),
+        // The memory in which the kernels left the arrays: on a device whose memory is not that of new values it is
+        // another one than they began with.
+        let memory = |position: usize| self.arrays[position].data().expect("a report that was launched is in memory");
+        match &self.what {
+            What::Lines(lines) => lines.print(&memory(0), &memory(1)),
+            What::Assertion => memory(0).wait(),
             What::Sum { .. } => Ok(()),
         }
     }

@@ -1,14 +1,14 @@
 //! Selects the backend for a device. Only this module knows all backends.
 
 use super::{CodeOptions, Executable, interpreter};
-use crate::config::Device;
+use crate::config::{self, Device};
 use crate::dump::Form;
 use crate::ir::{self, Kernel};
 use crate::{Error, ErrorKind, current_device};
 
-/// The properties of a device.
+/// The code that is generated for a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Capabilities {
+pub struct CodeInfo {
     /// Its name according to its manufacturer or library.
     pub name: String,
     /// The number of lanes of 32 bits in one register.
@@ -31,6 +31,7 @@ pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<
             outcome => outcome,
         },
         Device::Cpu | Device::Interpreter => interpreted(kernel, options),
+        Device::Cuda(_) if config::is_test_gpu(device) => interpreted(kernel, options),
         Device::Cuda(_) => Err(current_device::no_gpu(device)),
     }
 }
@@ -74,26 +75,26 @@ pub(crate) fn recompile(
     }
 }
 
-/// The properties of a device.
+/// The code that is generated for a device.
 ///
 /// # Errors
 ///
 /// Why the device is not fully functional on this machine: for the CPU, why no code is generated.
-pub fn capabilities(device: Device) -> Result<Capabilities, Error> {
+pub fn code_info(device: Device) -> Result<CodeInfo, Error> {
     match device {
-        Device::Cpu => cpu::capabilities(),
-        Device::Interpreter => Ok(Capabilities { name: "interpreter".into(), vector_lanes: 1, features: Vec::new() }),
+        Device::Cpu => cpu::code_info(),
+        Device::Interpreter => Ok(CodeInfo { name: "interpreter".into(), vector_lanes: 1, features: Vec::new() }),
+        Device::Cuda(_) if config::is_test_gpu(device) => {
+            Ok(CodeInfo { name: "interpreter with separate memory".into(), vector_lanes: 1, features: Vec::new() })
+        }
         Device::Cuda(_) => Err(current_device::no_gpu(device)),
     }
 }
 
-/// Checks whether kernels can run on a device at all.
-///
-/// # Errors
-///
-/// Why not.
-pub fn check_usable(device: Device) -> Result<(), Error> {
-    current_device::check_usable(device)
+/// Whether the code for a device can be stored and loaded by other processes.
+#[cfg(loads_code)]
+pub(crate) fn is_code_stored(device: Device) -> bool {
+    device == Device::Cpu
 }
 
 /// The version of the LLVM that compiles, and the file that it is in; loads it.
@@ -162,7 +163,7 @@ pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form
 mod cpu {
     use std::sync::LazyLock;
 
-    use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
+    use super::{CodeInfo, CodeOptions, Error, Executable, Form, Kernel};
     use crate::backend::{Target, llvm};
     use crate::log::{self, Level};
 
@@ -192,12 +193,12 @@ mod cpu {
         llvm::object_for(kernel, options, target)
     }
 
-    pub(super) fn capabilities() -> Result<Capabilities, Error> {
+    pub(super) fn code_info() -> Result<CodeInfo, Error> {
         llvm::available()?;
         let target = Target::host()?;
         let name = format!("{} by LLVM {}", target.identity(), llvm::version()?);
         let features = target.features.split(',').filter_map(|feature| feature.strip_prefix('+')).map(str::to_owned);
-        Ok(Capabilities { name, vector_lanes: target.lanes, features: features.collect() })
+        Ok(CodeInfo { name, vector_lanes: target.lanes, features: features.collect() })
     }
 
     pub(super) fn llvm_version() -> Result<(String, std::path::PathBuf), Error> {
@@ -224,7 +225,7 @@ mod cpu {
 
 #[cfg(not(all(feature = "llvm", target_os = "linux")))]
 mod cpu {
-    use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
+    use super::{CodeInfo, CodeOptions, Error, Executable, Form, Kernel};
     use crate::ErrorKind;
 
     pub(super) fn is_generating() -> bool {
@@ -244,7 +245,7 @@ mod cpu {
         Err(no_llvm())
     }
 
-    pub(super) fn capabilities() -> Result<Capabilities, Error> {
+    pub(super) fn code_info() -> Result<CodeInfo, Error> {
         Err(no_llvm())
     }
 

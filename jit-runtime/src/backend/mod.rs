@@ -26,9 +26,9 @@ use choose::check;
 
 pub(crate) use choose::recompile;
 pub(crate) use choose::render;
-pub use choose::{Capabilities, capabilities, check_usable, compile, improve, llvm_version};
+pub use choose::{CodeInfo, code_info, compile, improve, llvm_version};
 #[cfg(loads_code)]
-pub(crate) use choose::{disassemble, disassemble_for_host, is_llvm_loaded, object_for};
+pub(crate) use choose::{disassemble, disassemble_for_host, is_code_stored, is_llvm_loaded, object_for};
 #[cfg(loads_code)]
 pub use loader::MachineCode;
 #[cfg(loads_code)]

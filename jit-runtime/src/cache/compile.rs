@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use super::disk;
 use super::entry::{Entry, Origin};
 use super::{OPTIMISED, forms};
+#[cfg(loads_code)]
+use crate::backend::is_code_stored;
 use crate::backend::{self, CodeOptions};
 use crate::config::Device;
 use crate::float_mode::Standard;
@@ -26,7 +28,7 @@ pub(super) fn find_or_compile(
     is_stored: bool,
 ) -> Result<Entry, Error> {
     #[cfg(loads_code)]
-    if let Some(disk) = disk::get().filter(|_| device == Device::Cpu) {
+    if let Some(disk) = disk::get().filter(|_| is_code_stored(device)) {
         let started = Instant::now();
         return match disk.find(&kernel, options) {
             Ok(stored) => {

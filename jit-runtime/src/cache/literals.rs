@@ -158,14 +158,15 @@ impl Table {
 #[cfg(loads_code)]
 mod on_disk {
     use super::{CodeOptions, Device, Kernel};
+    use crate::backend::is_code_stored;
     use crate::cache::disk;
 
     pub(super) fn recall(skeleton: &Kernel, device: Device, options: CodeOptions) -> Option<Box<[bool]>> {
-        disk::get().filter(|_| device == Device::Cpu)?.literals(skeleton, options)
+        disk::get().filter(|_| is_code_stored(device))?.literals(skeleton, options)
     }
 
     pub(super) fn remember(skeleton: &Kernel, device: Device, options: CodeOptions, varies: &[bool]) {
-        if let Some(disk) = disk::get().filter(|_| device == Device::Cpu) {
+        if let Some(disk) = disk::get().filter(|_| is_code_stored(device)) {
             disk.remember_literals(skeleton, options, varies);
         }
     }

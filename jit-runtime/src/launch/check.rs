@@ -3,6 +3,7 @@
 
 use super::{Argument, Ready};
 use crate::ir::Type;
+use crate::machine::share_memory;
 use crate::stats::ParamFacts;
 use crate::{Error, ErrorKind};
 
@@ -52,6 +53,10 @@ fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result
     };
     if !param.is_buffer {
         return Err("is a buffer where a scalar is expected".into());
+    }
+    let device = ready.entry.facts.device;
+    if !share_memory(buffer.device(), device) {
+        return Err(format!("is in memory of `{}`, which code of `{device}` cannot access", buffer.device()));
     }
     let needed = if param.reduction.is_some() {
         ready.reduce_block.map_or(1, |block| ready.width.div_ceil(block))

@@ -27,11 +27,11 @@ use crate::{Error, ErrorKind};
 pub fn observe(launch: Launch, checks: Option<Checks>) -> Result<Option<NotFinite>, Error> {
     log::check_environment()?;
     fork::watch();
-    let Launch { kernel, width, reduce_block, arguments, label, site, .. } = launch;
+    let Launch { device, kernel, width, reduce_block, arguments, label, site } = launch;
     ir::verify(&kernel)
         .map_err(|error| Error::new(ErrorKind::Internal, "the kernel is not well-formed").caused_by(error))?;
     let before = Combined::of(&kernel, &arguments)?;
-    let (observer, options) = (Arc::new(Observer::default()), code_options(&kernel, width, &arguments));
+    let (observer, options) = (Arc::new(Observer::default()), code_options(device, &kernel, width, &arguments)?);
     let code =
         interpreter::prepare(kernel.clone()).with_scatters(options.scatters).with_observer(Arc::clone(&observer));
     let entry = Arc::new(Entry::uncached(kernel.clone(), options, Box::new(code), (label, site)));

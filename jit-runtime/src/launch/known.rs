@@ -50,7 +50,7 @@ impl KnownKernel {
         let KnownLaunch { arguments, width, reduce_block, label, site } = launch;
         let since = stats::begin_look_up();
         let entry = self.entry.upgrade()?;
-        if code_options(&entry.kernel, width, &arguments) != entry.options {
+        if code_options(entry.facts.device, &entry.kernel, width, &arguments).ok()? != entry.options {
             return None;
         }
         let preparation = Preparation::found(CacheOutcome::Memory, since, Duration::ZERO);

@@ -34,113 +34,40 @@
 //! | part | file |
 //! |---|---|
 //! | whether the arguments match the kernel | `check` |
-//! | running lanes, combining reductions | `run` |
-//! | private targets of reducing scatters for each thread, or each segment of lanes | `private` |
-//! | small launches, on the calling thread | `inline`; several of them | `batch` |
-//! | work that is shared with idle threads | `team` |
-//! | queued launches | `task` |
-//! | their work: kernels here, functions in [`native`] | `work` |
-//! | the distribution of their lanes to threads | `blocks` |
-//! | threads | `pool` |
 //! | launches of known traces | `known` |
-//! | launches that are not done, and the bound on their number | `flight` |
-//! | launches when the process forks | `fork` |
-//! | indices that kernels found out of range, assertions that failed | `checks` |
 //! | launches whose values are observed, or compared with the interpreter's | `inspect` |
+//! | library calls | [`native`] |
+//! | how a launch runs | `machine` |
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use smallvec::SmallVec;
 
-use crate::backend::{CodeOptions, Effort, RawArgument};
-use crate::cache::{self, Entry, Found, Origin};
-use crate::cancel::{self, Token};
-use crate::config::{self, Device, Tier};
-use crate::ir::{Kernel, Op, Param, Value};
+use crate::backend::CodeOptions;
+use crate::cache::{self, Found, Origin};
+use crate::cancel;
+use crate::config::Device;
+use crate::ir::{Kernel, Value};
 use crate::log::{self, Level};
-use crate::memory::Buffer;
-use crate::stats::events::Traffic;
-use crate::stats::{self, Preparation, Record, Time};
+use crate::machine::{self, Machine, failures, fork};
+use crate::stats::{self, Preparation};
 use crate::{Error, Label, Site};
 
-pub(crate) mod batch;
-mod blocks;
 mod check;
-mod checks;
-mod flight;
-mod fork;
-mod inline;
 pub mod inspect;
 mod known;
 pub mod native;
-mod pool;
-mod private;
-mod run;
-mod task;
-mod team;
 #[cfg(test)]
 mod tests;
-mod work;
 
-use crate::cache::cost::{self, Estimate};
 pub use crate::cache::determinism::{is_deterministic, set_deterministic};
-use blocks::Blocks;
-pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
-pub(crate) use flight::REUSED_BYTES;
 #[doc(hidden)]
-pub use fork::watch as watch_forks;
+pub use crate::machine::fork::watch as watch_forks;
+pub(crate) use crate::machine::host::{REUSED_BYTES, all_code_options, batch, effort};
+pub use crate::machine::host::{set_threads, threads};
+pub use crate::machine::{AccessKind, Argument, CheckedAccess, CheckedAssertion, Checks, alloc_result};
+pub(crate) use crate::machine::{Ready, wait_for_all};
 pub use known::{KnownLaunch, TraceOrigins};
-pub(crate) use pool::wait_for_all;
-pub use pool::{set_threads, threads};
-use run::Bound;
-use task::Queued;
-use work::KernelWork;
-
-/// Allocates memory for results of launches, with arbitrary contents.
-///
-/// Launches that were made before may still use it; those that are made from now on, and the host, come after them.
-///
-/// # Errors
-///
-/// As [`Buffer::alloc`].
-///
-/// # Safety
-///
-/// As for [`Buffer::alloc_uninit`]. The first launch that accesses it must write all of it.
-pub unsafe fn alloc_result(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
-    match pool::reusable_memory(size_bytes) {
-        Some(buffer) => Ok(buffer),
-        // SAFETY: the caller's promise.
-        None => unsafe { Buffer::alloc_uninit(size_bytes) },
-    }
-}
-
-/// The argument for a parameter of a kernel.
-#[derive(Clone, Debug)]
-pub enum Argument {
-    /// Memory, and the number of elements in it.
-    Buffer(Arc<Buffer>, usize),
-    /// The bits of a scalar.
-    Scalar(u64),
-}
-
-impl Argument {
-    fn raw(&self) -> RawArgument {
-        match self {
-            Argument::Buffer(buffer, elements) => RawArgument { word: buffer.address(), length: *elements as u64 },
-            Argument::Scalar(bits) => RawArgument { word: *bits, length: 0 },
-        }
-    }
-
-    /// The number of elements of a buffer; none for a scalar.
-    fn elements(&self) -> usize {
-        match self {
-            Argument::Buffer(_, elements) => *elements,
-            Argument::Scalar(_) => 0,
-        }
-    }
-}
 
 /// A kernel to run for the lanes `0..width`.
 #[derive(Clone, Debug)]
@@ -175,38 +102,6 @@ pub struct Notes<'a> {
     pub checks: Option<Checks>,
     /// Scalar parameters that the code is specialised to: their values in this launch become constants.
     pub constants: &'a [usize],
-}
-
-/// The input of [`start`].
-pub(crate) struct Ready {
-    pub(crate) entry: Arc<Entry>,
-    pub(crate) width: usize,
-    pub(crate) reduce_block: Option<usize>,
-    pub(crate) arguments: Vec<Argument>,
-    pub(crate) label: Label,
-    pub(crate) site: Option<Site>,
-    pub(crate) preparation: Preparation,
-    pub(crate) checks: Option<Checks>,
-}
-
-impl Ready {
-    /// The record of the launch in the statistics.
-    #[inline]
-    fn record(&self, time: Time) -> Record {
-        Record {
-            facts: Arc::clone(&self.entry.facts),
-            label: self.label,
-            site: self.site,
-            width: self.width,
-            preparation: self.preparation,
-            time,
-        }
-    }
-
-    /// The bytes that the launch accesses.
-    fn traffic(&self) -> Traffic {
-        self.entry.facts.traffic(self.width, self.arguments.iter().map(Argument::elements))
-    }
 }
 
 /// Runs a kernel. Returns when the launch is done or queued; reading a buffer waits for its contents.
@@ -297,7 +192,7 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     #[cfg(any(test, feature = "random"))]
     let kernel = inspect::with_faults(device, kernel);
-    let options = code_options(&kernel, width, &arguments);
+    let options = code_options(device, &kernel, width, &arguments)?;
     let is_template = !notes.constants.is_empty();
     let template = is_template.then(|| Arc::new(kernel.clone()));
     let kernel = if is_template { with_arguments(&kernel, &arguments, notes.constants) } else { kernel };
@@ -320,8 +215,22 @@ fn with_arguments(kernel: &Kernel, arguments: &[Argument], constants: &[usize]) 
     })
 }
 
+/// The options for the code of a launch on a device.
+///
+/// # Errors
+///
+/// [`NoDevice`](crate::ErrorKind::NoDevice) if the device cannot be used.
+pub(crate) fn code_options(
+    device: Device,
+    kernel: &Kernel,
+    width: usize,
+    arguments: &[Argument],
+) -> Result<CodeOptions, Error> {
+    Ok(machine::of(device)?.code_options(kernel, width, arguments))
+}
+
 /// Runs a launch whose code is available.
-pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
+pub(crate) fn start(ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
     let is_hit = ready.preparation.outcome.is_hit();
     stats::count_launch(&ready.entry.launches, ready.width, is_hit);
@@ -329,91 +238,7 @@ pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
         let hit = if is_hit { "hit" } else { "miss" };
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
     });
-    let token = Token::current();
-    let estimate = ready.entry.cost.estimate(ready.width);
-    let mut bound = run::bind(&ready.entry, ready.width, ready.reduce_block, &ready.arguments)?;
-    bound.set_checks(ready.checks.take());
-    if estimate.is_small()
-        && let Some(result) = run_inline(&ready, &bound, &token)
-    {
-        return result;
-    }
-    enqueue(ready, bound, estimate, token);
-    Ok(())
-}
-
-/// Runs a small launch at once, if no other launch conflicts.
-fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), Error>> {
-    let run = || {
-        token.check(ready.label, ready.site)?;
-        // SAFETY: the arguments were checked; the marks exclude conflicting accesses; all lanes are run before the
-        // function returns.
-        unsafe {
-            bound.run(&ready.entry, bound.all(), token.poll())?;
-            token.check(ready.label, ready.site)?;
-            (0..bound.merge_parts()).for_each(|part| bound.merge(part));
-            bound.finish();
-            bound.check()
-        }
-    };
-    // SAFETY: the kernel's parameters declare its accesses.
-    let outcome = unsafe { inline::try_run(ready.accesses(), run, ready.label, ready.site) }?;
-    Some(outcome.map(|elapsed| {
-        ready.entry.cost.learn(ready.width, elapsed);
-        ready.entry.ran(elapsed);
-        stats::count_busy(elapsed);
-        stats::record_done(elapsed, |time| ready.record(time), || ready.traffic());
-    }))
-}
-
-fn enqueue(ready: Ready, bound: Bound, estimate: Estimate, token: Token) {
-    let time = Arc::new(AtomicU64::new(0));
-    let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
-    let division = bound.division(&ready.entry, estimate, threads());
-    let (label, site) = (ready.label, ready.site);
-    let work = Box::new(KernelWork { entry: Arc::clone(&ready.entry), bound, division });
-    let blocks = Blocks::new(division.blocks, threads());
-    task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, watched, token, label, site });
-}
-
-/// Targets of scatters are private where that is faster. Results bypass the cache if the arrays of the launch would not
-/// fit into it. That helps kernels that stream: in a kernel with a loop, the arithmetic takes longer than the stores.
-pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]) -> CodeOptions {
-    let each = kernel.params.iter().zip(arguments).map(|(param, argument)| traffic(param, argument));
-    let bytes = each.fold(0_usize, usize::saturating_add);
-    let streaming_stores =
-        bytes > cost::streaming_threshold() && width > 1 && stores_by_lane(kernel) && !kernel.has_loop();
-    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments), effort: effort() }
-}
-
-/// The time that code generation may take.
-pub(crate) fn effort() -> Effort {
-    match config::get().tier {
-        Tier::Auto => Effort::Quick,
-        Tier::Always(effort) => effort,
-    }
-}
-
-/// All options that [`code_options`] may choose for a kernel, with the most effort.
-pub(crate) fn all_code_options(kernel: &Kernel) -> Vec<CodeOptions> {
-    let plain = CodeOptions { effort: Effort::Thorough, ..CodeOptions::default() };
-    let mut all = vec![plain];
-    if stores_by_lane(kernel) && !kernel.has_loop() {
-        all.push(CodeOptions { streaming_stores: true, ..plain });
-    }
-    let each: Vec<CodeOptions> = all.clone();
-    for scatters in private::choices(kernel) {
-        all.extend(each.iter().map(|options| CodeOptions { scatters, ..*options }));
-    }
-    all
-}
-
-fn stores_by_lane(kernel: &Kernel) -> bool {
-    kernel.regions.first().is_some_and(|top| top.insts.iter().any(|inst| matches!(inst.op, Op::Store { .. })))
-}
-
-fn traffic(param: &Param, argument: &Argument) -> usize {
-    argument.elements().saturating_mul(param.ty().size_bytes())
+    machine::of(ready.entry.facts.device)?.launch(ready)
 }
 
 /// Returns when all earlier launches of the process are done. The calling thread takes part in the work.
@@ -423,6 +248,6 @@ fn traffic(param: &Param, argument: &Argument) -> usize {
 /// The first failure of a launch, made by any thread, that has not been reported yet. The next call reports the next
 /// one.
 pub fn sync() -> Result<(), Error> {
-    pool::wait_for_all();
-    pool::take_failure().map_or(Ok(()), |failure| Err(failure.report()))
+    wait_for_all();
+    failures::take().map_or(Ok(()), |failure| Err(failure.report()))
 }

@@ -7,9 +7,11 @@ use super::*;
 use crate::ErrorKind;
 use crate::Site;
 use crate::backend::{CodeOptions, Executable, RawArgument, interpreter};
+use crate::cache::Entry;
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Input, Options};
-use crate::ir::{Access, BinaryOp, Builder, REDUCE_CHUNK, ReduceOp, Type};
+use crate::ir::{Access, BinaryOp, Builder, Param, REDUCE_CHUNK, ReduceOp, Type};
+use crate::memory::Buffer;
 
 /// Enough lanes for a launch to be queued, and to have several blocks.
 const WIDE: usize = 50_000;
@@ -317,7 +319,7 @@ fn after_sync_everything_is_done() {
             run(increment(), WIDE, vec![argument(buffer)]).unwrap();
         }
     }
-    pool::wait_for_all();
+    wait_for_all();
     assert!(buffers.iter().all(|buffer| buffer.is_ready()));
     assert!(buffers.iter().all(|buffer| values(buffer).iter().all(|&value| value == 5)));
 }

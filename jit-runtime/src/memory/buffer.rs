@@ -1,4 +1,7 @@
 //! The memory of one array: a block on a device, shared by handles, with the pending launches that access it.
+//!
+//! The block is in the memory of the host, or in that of another machine ([`Remote`]), which only copies reach. Buffers
+//! are made by the machine of the current device, see `machine/buffers.rs`.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -9,29 +12,29 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::allocator::{allocate, free, trim_memory};
 use super::block::Block;
-use super::failure::Failure;
 use super::order::Accesses;
 use super::reclaim;
 use super::size_class::SizeClass;
 use crate::config::Device;
-use crate::{Error, ErrorKind, current_device};
+use crate::{Error, ErrorKind};
 
 /// Memory that launches read and write. It is returned to the allocator when the last handle is dropped.
 ///
 /// It is on the device that was [current](crate::device::current_device) when it was allocated. The CPU and the
 /// interpreter use the same memory, but a buffer is on one of them.
 ///
-/// The start is aligned to 64 bytes, and 64 bytes behind the end may be read.
+/// The start is aligned to 64 bytes, and 64 bytes behind the end may be read by launches.
 pub struct Buffer {
-    block: ManuallyDrop<Block>,
+    /// The address of the first byte, in the memory of the machine.
+    address: u64,
+    storage: ManuallyDrop<Storage>,
     size_bytes: usize,
     /// The index of the device.
     device: AtomicU16,
     accesses: Accesses,
-    /// Returns memory that somebody else has allocated.
-    release: Option<Release>,
 }
 
+/// Returns memory that somebody else has allocated.
 type Release = Box<dyn FnOnce() + Send>;
 
 // SAFETY: the memory is accessed only through launches and the methods below, which `accesses` orders.
@@ -39,131 +42,133 @@ unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
-impl Buffer {
-    /// Allocates at least this many bytes, all zero.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::OutOfMemory`] if there is none even after all launches are done and cached blocks have been
-    /// returned; [`ErrorKind::NoDevice`] if the current device cannot be used.
-    pub fn alloc(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
-        // SAFETY: the memory is written before it is shared.
-        let buffer = unsafe { Buffer::alloc_uninit(size_bytes)? };
-        // SAFETY: the buffer is not shared yet, and has this length.
-        unsafe { buffer.block.data.as_ptr().write_bytes(0, size_bytes) };
-        Ok(buffer)
-    }
+/// Memory of a machine that the host cannot access in place. It is freed on drop.
+pub(crate) trait Remote: Send + Sync {
+    /// The address in the memory of the machine; no other memory of the machine has it.
+    fn address(&self) -> u64;
 
-    /// Allocates at least this many bytes, with arbitrary contents.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::alloc`].
+    /// The bytes that it occupies.
+    fn capacity_bytes(&self) -> usize;
+
+    /// Copies bytes to the host, starting at an offset. The caller has checked the range, and that no launch writes
+    /// the memory.
+    fn copy_to_host(&self, offset: usize, target: &mut [u8]) -> Result<(), Error>;
+
+    /// Copies bytes from the host, starting at an offset. The caller has checked the range, and that no launch accesses
+    /// the memory.
+    fn copy_from_host(&self, offset: usize, source: &[u8]) -> Result<(), Error>;
+}
+
+/// Where the contents of a buffer are.
+enum Storage {
+    Host(Block),
+    /// In memory of the host that somebody else has allocated, and that nobody writes.
+    Foreign(Release),
+    Remote(Box<dyn Remote>),
+}
+
+impl Buffer {
+    /// Allocates memory of the host, with arbitrary contents.
     ///
     /// # Safety
     ///
     /// Contents that launches or the host read must have been written before.
-    pub unsafe fn alloc_uninit(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
-        let device = current_device::current_device();
-        current_device::check_usable(device)?;
+    pub(crate) unsafe fn on_host(size_bytes: usize, device: Device) -> Result<Arc<Buffer>, Error> {
         let block = SizeClass::of(size_bytes)
             .and_then(|class| allocate(class).or_else(|| allocate_again(class)))
             .ok_or_else(|| out_of_memory(size_bytes))?;
-        let (block, device) = (ManuallyDrop::new(block), AtomicU16::new(device.index() as u16));
-        Ok(Arc::new(Buffer { block, size_bytes, device, accesses: Accesses::default(), release: None }))
+        let address = block.data.as_ptr() as u64;
+        Ok(Buffer::with(Storage::Host(block), address, size_bytes, device))
     }
 
-    /// Makes a buffer of memory that somebody else has allocated, on the current device. Nothing writes it. The
-    /// function returns it, on any thread, when the last handle is dropped and no launch reads it any more.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::alloc`]; the function is dropped and not called.
+    /// A buffer of memory of the host that somebody else has allocated, and that the function returns.
     ///
     /// # Safety
     ///
-    /// Until the function is called, the bytes must be readable, and so must be 64 bytes behind them; nobody may write
-    /// them. The start must be a multiple of 64.
-    pub unsafe fn foreign(
+    /// As for [`Buffer::foreign`].
+    pub(crate) unsafe fn of_foreign(
         data: NonNull<u8>,
         size_bytes: usize,
-        release: impl FnOnce() + Send + 'static,
-    ) -> Result<Arc<Buffer>, Error> {
-        let device = current_device::current_device();
-        current_device::check_usable(device)?;
-        let class = SizeClass::of(size_bytes).ok_or_else(|| out_of_memory(size_bytes))?;
+        device: Device,
+        release: Release,
+    ) -> Arc<Buffer> {
         debug_assert!(data.addr().get().is_multiple_of(super::ALIGNMENT), "foreign memory is aligned");
-        let (block, device) = (ManuallyDrop::new(Block { data, class }), AtomicU16::new(device.index() as u16));
-        let release: Option<Release> = Some(Box::new(release));
-        Ok(Arc::new(Buffer { block, size_bytes, device, accesses: Accesses::default(), release }))
+        Buffer::with(Storage::Foreign(release), data.as_ptr() as u64, size_bytes, device)
     }
 
     /// Whether somebody else has allocated the memory, so that it must not be written.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        self.release.is_some()
+        matches!(&*self.storage, Storage::Foreign(_))
     }
 
-    /// Makes a buffer that only identifies an array: it has no memory, and reading it, by the host or by a launch, is
-    /// this error.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::alloc`].
-    pub fn without_contents(error: &Error) -> Result<Arc<Buffer>, Error> {
-        let buffer = Buffer::alloc(0)?;
-        buffer.accesses.fail(&Failure::of_error(error));
-        Ok(buffer)
+    /// A buffer of memory that the host cannot access.
+    pub(crate) fn on_machine(remote: Box<dyn Remote>, size_bytes: usize, device: Device) -> Arc<Buffer> {
+        let address = remote.address();
+        Buffer::with(Storage::Remote(remote), address, size_bytes, device)
     }
 
-    /// Allocates memory with a copy of these bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::alloc`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Buffer>, Error> {
-        // SAFETY: all of it is written, here.
-        let buffer = unsafe { Buffer::alloc_uninit(bytes.len())? };
-        // SAFETY: the buffer is not shared yet, and it is as long as the bytes.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.block.data.as_ptr(), bytes.len()) };
-        Ok(buffer)
+    #[inline]
+    fn with(storage: Storage, address: u64, size_bytes: usize, device: Device) -> Arc<Buffer> {
+        let (storage, device) = (ManuallyDrop::new(storage), AtomicU16::new(device.index() as u16));
+        Arc::new(Buffer { address, storage, size_bytes, device, accesses: Accesses::default() })
     }
 
-    /// Allocates memory with an element repeated `count` times.
+    /// Overwrites bytes, starting at an offset, without waiting for anything.
     ///
-    /// # Errors
+    /// # Safety
     ///
-    /// As [`Buffer::alloc`].
-    pub fn repeated(element: &[u8], count: usize) -> Result<Arc<Buffer>, Error> {
-        let size_bytes = element.len().saturating_mul(count);
-        // SAFETY: all of it is written, here.
-        let buffer = unsafe { Buffer::alloc_uninit(size_bytes)? };
-        for number in 0..count {
-            // SAFETY: the buffer is not shared yet, and has room for this many elements.
-            unsafe {
-                let place = buffer.block.data.as_ptr().add(number * element.len());
-                std::ptr::copy_nonoverlapping(element.as_ptr(), place, element.len());
+    /// The range must be inside the buffer, and no launch or other thread may access the buffer meanwhile.
+    #[inline]
+    pub(crate) unsafe fn put(&self, offset: usize, source: &[u8]) -> Result<(), Error> {
+        match &*self.storage {
+            Storage::Host(block) => {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(source.as_ptr(), block.data.as_ptr().add(offset), source.len());
+                }
+                Ok(())
             }
+            Storage::Foreign(_) => Err(Error::new(ErrorKind::Internal, "memory of others is not written")),
+            Storage::Remote(remote) => remote.copy_from_host(offset, source),
         }
-        Ok(buffer)
     }
 
-    /// Waits as [`Buffer::wait`] and copies the contents to memory on the current device.
+    /// Copies bytes, starting at an offset, without waiting for anything.
     ///
-    /// # Errors
+    /// # Safety
     ///
-    /// As [`Buffer::alloc`] and [`Buffer::wait`].
-    pub fn copied(&self) -> Result<Arc<Buffer>, Error> {
-        // SAFETY: all of it is written, here, before it is shared.
-        let copy = unsafe { Buffer::alloc_uninit(self.size_bytes)? };
-        let _reading = self.accesses.begin_host_read()?;
-        // SAFETY: both have this length, the copy is not shared yet, and no launch writes the original while the guard
-        // lives.
-        unsafe {
-            let (from, to) = (self.block.data.as_ptr(), copy.block.data.as_ptr());
-            std::ptr::copy_nonoverlapping(from, to, self.size_bytes);
+    /// The range must be inside the buffer, and no launch or other thread may write the buffer meanwhile.
+    #[inline]
+    unsafe fn get(&self, offset: usize, target: &mut [u8]) -> Result<(), Error> {
+        match &*self.storage {
+            Storage::Host(_) | Storage::Foreign(_) => {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let source = (self.address as *const u8).add(offset);
+                    std::ptr::copy_nonoverlapping(source, target.as_mut_ptr(), target.len());
+                }
+                Ok(())
+            }
+            Storage::Remote(remote) => remote.copy_to_host(offset, target),
         }
-        Ok(copy)
+    }
+
+    /// Overwrites all bytes of memory of the host with zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Buffer::put`].
+    pub(crate) unsafe fn zero(&self) {
+        if let Storage::Host(block) = &*self.storage {
+            // SAFETY: the block has this many bytes; the rest is the caller's promise.
+            unsafe { block.data.as_ptr().write_bytes(0, self.size_bytes) };
+        }
+    }
+
+    /// Whether the host can access the contents in place.
+    fn is_on_host(&self) -> bool {
+        !matches!(&*self.storage, Storage::Remote(_))
     }
 
     /// The device that the memory is on.
@@ -173,9 +178,9 @@ impl Buffer {
         Device::from_index(self.device.load(Ordering::Relaxed).into()).unwrap_or(Device::Cpu)
     }
 
-    /// Moves the buffer to the current device, which uses the same memory as its own: one of the host.
-    pub fn adopt(&self) {
-        self.device.store(current_device::current_device().index() as u16, Ordering::Relaxed);
+    /// Sets the device, which must use the same memory.
+    pub(crate) fn set_device(&self, device: Device) {
+        self.device.store(device.index() as u16, Ordering::Relaxed);
     }
 
     /// The requested number of bytes.
@@ -187,13 +192,19 @@ impl Buffer {
     /// The bytes that the buffer occupies: [`Buffer::size_bytes`] rounded up to a size of the allocator.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
-        self.block.class.size_bytes()
+        match &*self.storage {
+            Storage::Host(block) => block.class.size_bytes(),
+            Storage::Foreign(_) => self.size_bytes,
+            Storage::Remote(remote) => remote.capacity_bytes(),
+        }
     }
 
-    /// The address of the first byte.
+    /// The address of the first byte in the memory of its machine. The host must not access it there unless that memory
+    /// is its own, see [`Capabilities`](crate::device::Capabilities).
+    #[inline]
     #[must_use]
     pub fn address(&self) -> u64 {
-        self.block.data.as_ptr() as u64
+        self.address
     }
 
     /// Returns when every launch that writes the buffer is done. The calling thread takes part in the work meanwhile.
@@ -226,22 +237,52 @@ impl Buffer {
         self.check_range(offset, target.len())?;
         let _reading = self.accesses.begin_host_read()?;
         // SAFETY: the range was checked; no launch writes the buffer while the guard lives.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.block.data.as_ptr().add(offset), target.as_mut_ptr(), target.len());
-        }
-        Ok(())
+        unsafe { self.get(offset, target) }
     }
 
-    /// Waits as [`Buffer::wait`] and lends the bytes, without a copy. A launch that writes the buffer waits for the end
-    /// of the loan. The caller must make sure that there is no such launch.
+    /// Waits as [`Buffer::wait`] and lends the bytes: without a copy if they are in the memory of the host. A launch
+    /// that writes the buffer then waits for the end of the loan. The caller must make sure that there is no such
+    /// launch.
     ///
     /// # Errors
     ///
-    /// As [`Buffer::wait`].
+    /// As [`Buffer::wait`], and [`ErrorKind::OutOfMemory`] if there is none for a copy.
     pub fn bytes(self: &Arc<Self>) -> Result<Bytes, Error> {
+        if !self.is_on_host() {
+            return self.copied_to_host()?.bytes();
+        }
         // `Bytes` removes the mark.
         std::mem::forget(self.accesses.begin_host_read()?);
         Ok(Bytes { buffer: Arc::clone(self) })
+    }
+
+    /// Waits as [`Buffer::wait`] and copies the contents to memory of the host.
+    pub(crate) fn copied_to_host(&self) -> Result<Arc<Buffer>, Error> {
+        // SAFETY: all of it is written, here, before it is shared.
+        let copy = unsafe { Buffer::on_host(self.size_bytes, Device::Cpu)? };
+        let _reading = self.accesses.begin_host_read()?;
+        // SAFETY: the copy has this length, and is not shared yet; until then nothing refers to the slice. Any bytes
+        // are values.
+        let target = unsafe { std::slice::from_raw_parts_mut(copy.address as *mut u8, self.size_bytes) };
+        // SAFETY: no launch writes the original while the guard lives.
+        unsafe { self.get(0, target)? };
+        Ok(copy)
+    }
+
+    /// Waits as [`Buffer::wait`] and copies the contents to a new buffer of this size, which nothing else accesses.
+    pub(crate) fn copy_to_new(&self, copy: &Buffer) -> Result<(), Error> {
+        let host;
+        let source = match &*self.storage {
+            Storage::Host(_) | Storage::Foreign(_) => self,
+            Storage::Remote(_) => {
+                host = self.copied_to_host()?;
+                &*host
+            }
+        };
+        let _reading = source.accesses.begin_host_read()?;
+        // SAFETY: the source is in memory of the host with this many bytes, and no launch writes it while the guard
+        // lives; nothing else accesses the copy, which has the same size.
+        unsafe { copy.put(0, std::slice::from_raw_parts(source.address as *const u8, self.size_bytes)) }
     }
 
     /// Waits until no launch reads or writes the buffer, and overwrites bytes, starting at an offset.
@@ -253,10 +294,7 @@ impl Buffer {
         self.check_range(offset, source.len())?;
         let _writing = self.accesses.begin_host_write()?;
         // SAFETY: the range was checked; no launch accesses the buffer while the guard lives.
-        unsafe {
-            std::ptr::copy_nonoverlapping(source.as_ptr(), self.block.data.as_ptr().add(offset), source.len());
-        }
-        Ok(())
+        unsafe { self.put(offset, source) }
     }
 
     /// As [`Buffer::write`] from the first byte on, when neither the contents behind these bytes nor an earlier failure
@@ -265,8 +303,7 @@ impl Buffer {
         self.check_range(0, source.len())?;
         let _writing = self.accesses.begin_host_overwrite();
         // SAFETY: the range was checked; no launch accesses the buffer while the guard lives.
-        unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), self.block.data.as_ptr(), source.len()) };
-        Ok(())
+        unsafe { self.put(0, source) }
     }
 
     /// The pending launches that access the buffer.
@@ -285,11 +322,12 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Some(release) = self.release.take() {
-            return release();
+        // SAFETY: the storage is taken once, here, and not used afterwards.
+        match unsafe { ManuallyDrop::take(&mut self.storage) } {
+            Storage::Host(block) => free(block),
+            Storage::Foreign(release) => release(),
+            Storage::Remote(remote) => drop(remote),
         }
-        // SAFETY: the block is taken once, here, and not used afterwards.
-        free(unsafe { ManuallyDrop::take(&mut self.block) });
     }
 }
 
@@ -302,7 +340,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// The bytes of a buffer, read in place: see [`Buffer::bytes`].
+/// The bytes of a buffer, or of a copy: see [`Buffer::bytes`].
 pub struct Bytes {
     buffer: Arc<Buffer>,
 }
@@ -311,9 +349,9 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the block has this many bytes, and while this value lives its mark prevents launches from writing
-        // them.
-        unsafe { std::slice::from_raw_parts(self.buffer.block.data.as_ptr(), self.buffer.size_bytes) }
+        // SAFETY: the block is in memory of the host and has this many bytes, and while this value lives its mark
+        // prevents launches from writing them.
+        unsafe { std::slice::from_raw_parts(self.buffer.address as *const u8, self.buffer.size_bytes) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Host memory: a caching allocator, and the buffers that launches read and write.
+//! Memory: the buffers that launches read and write, and a caching allocator for those of the host.
 //!
 //! Evaluating arrays allocates and frees the same few sizes over and over. Freed blocks are therefore cached and
 //! reused, last freed first, while their pages are warm. Small ones go through a thread-local list.
@@ -31,6 +31,7 @@ mod size_class;
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
 pub(crate) use allocator::{hold, raise_peak};
 pub use buffer::{Buffer, Bytes};
+pub(crate) use buffer::{Remote, out_of_memory};
 pub use limit::available_bytes;
 pub use list::{copied_list, filled_list, zeroed_list};
 

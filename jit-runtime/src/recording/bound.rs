@@ -151,7 +151,7 @@ impl Recording {
             kernel.arguments.iter().map(|argument| self.raw_of(*argument, values)).collect();
         let lengths: Vec<Argument> = self.lengths(kernel, values)?;
         let (width, entry) = (values[kernel.lanes.index()], &kernel.entry);
-        let options = launch::code_options(kernel.kernel(), width, &lengths);
+        let options = launch::code_options(self.device, kernel.kernel(), width, &lengths)?;
         // How scatters combine must follow from the sizes; how results are stored affects the time alone.
         let is_for = |entry: &&Arc<Entry>| entry.options.scatters == options.scatters;
         let shipped = || kernel.shipped.iter().filter(is_for);

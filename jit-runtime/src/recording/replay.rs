@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use crate::launch::native::{self, Operand};
 use crate::launch::{self, Argument, Ready};
+use crate::machine::{self, Machine};
 use crate::memory::Buffer;
 use crate::stats::{CacheOutcome, Preparation};
 use crate::{Error, ErrorKind, Site, cancel, log};
@@ -109,7 +110,8 @@ impl Recording {
             Err(guard) => return Ok(Replayed::Rejected(guard.into())),
         };
         let mut state = self.states.take();
-        if let Some(chain) = bound.small_chain(self)
+        if machine::of(self.device)?.capabilities().runs_on_caller
+            && let Some(chain) = bound.small_chain(self)
             && let Some(outcome) = self.run_here(&bound, chain, given, &mut state)
         {
             outputs.extend(state.tables.take_results());

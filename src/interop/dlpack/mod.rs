@@ -31,6 +31,7 @@ mod managed;
 use std::fmt;
 use std::ptr::NonNull;
 
+use jit_runtime::device::{capabilities, current_device};
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 
@@ -139,7 +140,9 @@ fn obstacle<T: Element>(tensor: &ManagedTensor, shape: &[usize], count: usize) -
     }
     let (begin, size_bytes) = (tensor.data().addr(), count * size_of::<T>());
     let end = begin + size_bytes;
-    if count == 0 {
+    if !capabilities(current_device()).is_ok_and(|device| device.shares_host_memory) {
+        return Some("the memory of the device is not the host's");
+    } else if count == 0 {
         return Some("there are no elements");
     } else if !begin.is_multiple_of(ALIGNMENT) {
         return Some("the memory does not begin at a multiple of 64 bytes");

@@ -25,6 +25,7 @@ use super::place::{Placement, TOP, place};
 use super::selected::Selection;
 use crate::capture::launches;
 use crate::graph::Var;
+use crate::graph::device::Devices;
 use crate::graph::op::Op;
 use crate::trace::local;
 
@@ -122,7 +123,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
 impl<'e> Emitter<'_, 'e> {
     fn run(mut self) -> Result<Emitted, Error> {
         self.locals = Locals::of(self.graph, self.group, self.placement.as_ref());
-        self.select_lanes();
+        self.select_lanes()?;
         match self.placement.is_some() {
             true => self.emit_blocks(),
             false => self.emit_line(),
@@ -178,12 +179,13 @@ impl<'e> Emitter<'_, 'e> {
     }
 
     /// Reads the lane numbers if only some lanes are computed.
-    fn select_lanes(&mut self) {
+    fn select_lanes(&mut self) -> Result<(), Error> {
         if let Some((buffer, len)) = self.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.lanes()))) {
-            self.arguments.push(Argument::Buffer(buffer, len));
+            self.arguments.push(Argument::Buffer(buffer.on_current_device()?, len));
             let param = self.builder.buffer(Type::U32, Access::Read);
             self.lane = Some(self.builder.load(param));
         }
+        Ok(())
     }
 
     /// Returns whether the elements of an entry are in memory for the computed lanes.
@@ -295,7 +297,13 @@ impl<'e> Emitter<'_, 'e> {
     /// Returns the memory of an entry, and its length.
     fn memory_of(&self, number: u32) -> (Arc<Buffer>, usize) {
         let Entry { var, is_evaluated, .. } = *self.entry(number);
-        let buffer = if is_evaluated { var.data() } else { self.outputs.get(&number).cloned() };
+        let made = || self.outputs.get(&number).cloned();
+        let buffer = match is_evaluated {
+            // Those of another machine have been copied.
+            true if var.devices() == Devices::NONE => made().or_else(|| var.data()),
+            true => var.data(),
+            false => made(),
+        };
         let len = self.selection.filter(|_| !is_evaluated).map_or(var.lanes(), |selection| selection.len_of(var));
         (buffer.expect("an entry that is read was written before"), len)
     }

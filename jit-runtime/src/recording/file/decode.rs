@@ -14,6 +14,7 @@ use super::parts::{Counts, read_call, read_checks, read_code};
 use crate::backend::CodeOptions;
 use crate::cache::{self, PortableCode};
 use crate::config::Device;
+use crate::current_device::DeviceScope;
 use crate::ir::{Access, Kernel, Param, Type, encode};
 use crate::launch;
 use crate::memory::Buffer;
@@ -30,6 +31,8 @@ use crate::{Error, ErrorKind};
 ///
 /// Machine code in it is run, if it is used.
 pub(super) unsafe fn recording(reader: &mut Reader<'_>, device: Device, uses_code: bool) -> Result<Recording, Error> {
+    // Constants are read to its memory.
+    let _scope = DeviceScope::enter(device);
     let sizes = read_sizes(reader)?;
     let (inputs, scalars) = (reader.small()?, reader.small()?);
     let mut counts = Counts { sizes: sizes.exprs().len(), slots: 0, scalars };

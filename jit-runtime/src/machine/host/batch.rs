@@ -17,7 +17,7 @@ use crate::cancel::{Poll, Token};
 use crate::stats::{self, Observers, Planned, WatchedBatch};
 use crate::{Error, Label, Site};
 
-pub(crate) use super::work::Access;
+pub(crate) use crate::machine::Access;
 
 /// One launch of a batch.
 pub(crate) struct Member {

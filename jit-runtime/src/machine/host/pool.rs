@@ -5,7 +5,7 @@
 //! it can claim wakes the next one, so a launching thread pays for at most one wake-up.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -17,15 +17,13 @@ use super::flight::{Flight, REUSED_BYTES};
 use super::task::Task;
 use super::{blocks, team};
 use crate::config;
-use crate::memory::failure::Failure;
+use crate::machine::failures;
 use crate::memory::{Buffer, reclaim};
 use crate::stats::events::{self, Activity};
 
 /// How long a thread without work polls before it sleeps. Waking it takes about 25 µs, and the host often takes about
 /// ten between two launches.
 const SPIN: Duration = Duration::from_micros(100);
-/// The number of failures that are retained for [`super::sync`]; later ones are found at their buffers.
-const MAX_FAILURES: usize = 16;
 
 struct Pool {
     queue: Mutex<Queue>,
@@ -43,9 +41,6 @@ struct Pool {
     flight: Mutex<Flight>,
     /// The number of launches in flight, readable without the lock.
     in_flight: AtomicUsize,
-    failures: Mutex<Vec<Arc<Failure>>>,
-    /// Whether `failures` may be non-empty, readable without its lock.
-    has_failed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -67,28 +62,24 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| {
         progress: Condvar::new(),
         flight: Mutex::new(Flight::default()),
         in_flight: AtomicUsize::new(0),
-        failures: Mutex::new(Vec::new()),
-        has_failed: AtomicBool::new(false),
     }
 });
 
 /// Takes the locks of the pool, for a fork.
-pub(super) fn hold(held: &mut Vec<Held>) {
+pub(in crate::machine) fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| POOL.flight.try_lock()).map(|guard| Box::new(guard) as Held));
-    held.extend(persist(|| POOL.failures.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| POOL.queue.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| POOL.progress_lock.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
 /// In a forked process there are no workers yet, and launches that were not done never will be.
-pub(super) fn reset() {
+pub(in crate::machine) fn reset() {
     *POOL.queue.lock() = Queue::default();
     POOL.queued.store(0, Ordering::Relaxed);
     POOL.waiters.store(0, Ordering::Relaxed);
     let flight = std::mem::take(&mut *POOL.flight.lock());
     POOL.in_flight.store(0, Ordering::Relaxed);
     flight.tasks().for_each(Task::abandon);
-    POOL.failures.lock().clear();
 }
 
 /// The number of cores that this process may use.
@@ -105,7 +96,7 @@ pub fn threads() -> usize {
 /// Sets the number of threads that run launches, including the one that waits for a result. At least one.
 ///
 /// With one thread every launch is done when the call returns. The number does not affect results, except those whose
-/// order is unspecified, see [`set_deterministic`](super::set_deterministic).
+/// order is unspecified, see [`set_deterministic`](crate::launch::set_deterministic).
 pub fn set_threads(threads: usize) {
     POOL.wanted_workers.store(threads.max(1) - 1, Ordering::Relaxed);
     let _queue = POOL.queue.lock();
@@ -255,13 +246,7 @@ fn queue_by(add: impl FnOnce(&mut VecDeque<Arc<Task>>)) {
 /// Completes a task that is done: tasks that waited for it may run.
 pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
     if let Some(failure) = task.failure() {
-        let mut failures = POOL.failures.lock();
-        failures.retain(|failure| !failure.is_reported());
-        let is_known = failures.iter().any(|known| Arc::ptr_eq(known, failure));
-        if !is_known && failures.len() < MAX_FAILURES {
-            failures.push(Arc::clone(failure));
-            POOL.has_failed.store(true, Ordering::Release);
-        }
+        failures::note(failure);
     }
     let mut flight = POOL.flight.lock();
     flight.remove(task);
@@ -328,19 +313,4 @@ fn wait_for_flight() {
     for task in &tasks {
         wait_for(task);
     }
-}
-
-/// The first failure that has not been reported; the others are retained.
-#[inline]
-pub(super) fn take_failure() -> Option<Arc<Failure>> {
-    if POOL.has_failed.load(Ordering::Acquire) { take_noted_failure() } else { None }
-}
-
-#[cold]
-fn take_noted_failure() -> Option<Arc<Failure>> {
-    let mut failures = POOL.failures.lock();
-    failures.retain(|failure| !failure.is_reported());
-    let first = (!failures.is_empty()).then(|| failures.remove(0));
-    POOL.has_failed.store(!failures.is_empty(), Ordering::Relaxed);
-    first
 }

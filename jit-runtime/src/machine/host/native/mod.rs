@@ -1,9 +1,7 @@
-//! Library calls: launches that run functions of this library instead of kernels.
+//! Library calls on the host.
 //!
-//! Some operations are not programs of one lane: prefix reductions, sorting, matrix products. They are still launched
-//! like kernels: ordered by the buffers that they read and write, asynchronous, on all cores, small ones at once on the
-//! calling thread, and in the statistics under their own names. Invariant: the number of threads changes no bit of a
-//! result.
+//! They run in blocks like kernels, small ones at once on the calling thread. Invariant: the number of threads changes
+//! no bit of a result.
 //!
 //! | part | file |
 //! |---|---|
@@ -21,19 +19,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use super::super::library::{Call, Launch, Operand, refuse};
+use super::super::work::{Access, Accessed};
 use super::blocks::Blocks;
 use super::task::{self, Queued};
-use super::work::{Access, Accessed, Work};
-use super::{alloc_result, fork, inline, threads};
+use super::work::Work;
+use super::{inline, threads};
+use crate::Error;
 use crate::cache::cost::SMALL_NS;
 use crate::cancel::{Poll, Token};
 use crate::config::Device;
 use crate::ir::Type;
-use crate::log;
 use crate::memory::Buffer;
 use crate::stats::events::Traffic;
 use crate::stats::{self, CacheOutcome, Facts, ParamFacts, Preparation, Record, Time};
-use crate::{Error, ErrorKind, Label, Site};
+use crate::{Label, Site};
 
 use carry::Carries;
 
@@ -49,130 +49,10 @@ mod stream;
 mod tests;
 mod words;
 
-pub use compress::compress;
-pub use matmul::{MatMul, is_supported_matmul};
-pub use prefix::{Prefix, is_supported_prefix};
-pub use sort::{Sort, Sorted};
+pub(super) use compress::compress;
 
-/// Memory that library calls read or write.
-#[derive(Clone, Debug)]
-pub struct Operand {
-    /// The memory.
-    pub buffer: Arc<Buffer>,
-    /// The type of its elements.
-    pub ty: Type,
-    /// The number of elements.
-    pub len: usize,
-}
-
-impl Operand {
-    /// Allocates zeroed memory for elements.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::alloc`].
-    pub fn alloc(ty: Type, len: usize) -> Result<Operand, Error> {
-        Ok(Operand { buffer: Buffer::alloc(len.saturating_mul(ty.size_bytes()))?, ty, len })
-    }
-
-    /// Allocates memory for elements, with arbitrary contents.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::alloc`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Buffer::alloc_uninit`].
-    pub unsafe fn alloc_uninit(ty: Type, len: usize) -> Result<Operand, Error> {
-        // SAFETY: the caller's promise.
-        let buffer = unsafe { Buffer::alloc_uninit(len.saturating_mul(ty.size_bytes()))? };
-        Ok(Operand { buffer, ty, len })
-    }
-
-    /// Allocates memory for elements that a launch will write: see [`alloc_result`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::alloc`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`alloc_result`].
-    pub unsafe fn alloc_result(ty: Type, len: usize) -> Result<Operand, Error> {
-        // SAFETY: the caller's promise.
-        let buffer = unsafe { alloc_result(len.saturating_mul(ty.size_bytes()))? };
-        Ok(Operand { buffer, ty, len })
-    }
-}
-
-/// An operation that is launched as a library call.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Call {
-    /// Fills every element with one value, passed as its bits. No input, one output.
-    Fill(u64),
-    /// A prefix reduction. One input, one output of the same type and width.
-    Prefix(Prefix),
-    /// Products of matrices. Two inputs, one output, all of one type.
-    MatMul(MatMul),
-    /// A sort. One input, one or two outputs.
-    Sort(Sort),
-}
-
-impl Call {
-    /// The name of the operation in statistics and errors.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Call::Fill(_) => "fill",
-            Call::Prefix(_) => "prefix_reduce",
-            Call::MatMul(_) => "matmul",
-            Call::Sort(_) => "sort",
-        }
-    }
-
-    /// The same operation with other sizes, if it has any: the length of the blocks of a prefix reduction, or of a
-    /// sort; rows, inner length, columns and number of products of matrices. Without sizes, returns the operation
-    /// unchanged.
-    #[must_use]
-    pub fn with_sizes(self, sizes: &[usize]) -> Call {
-        match (self, sizes) {
-            (Call::Prefix(prefix), &[restart]) => Call::Prefix(Prefix { restart, ..prefix }),
-            (Call::Sort(sort), &[row]) => Call::Sort(Sort { row, ..sort }),
-            (Call::MatMul(product), &[rows, inner, columns, batch]) => {
-                Call::MatMul(MatMul { rows, inner, columns, batch, ..product })
-            }
-            (call, _) => call,
-        }
-    }
-}
-
-/// A library call to be made.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    /// The device that it counts for in statistics; the work is the same on every device of the host.
-    pub device: Device,
-    /// The operation.
-    pub call: Call,
-    /// The operands that it reads.
-    pub inputs: Vec<Operand>,
-    /// The operands that it writes.
-    pub outputs: Vec<Operand>,
-    /// The line of the user's program that caused the launch.
-    pub site: Option<Site>,
-}
-
-/// Makes a library call. Returns when it is done or queued; reading a buffer waits for its contents.
-///
-/// # Errors
-///
-/// A bad setting in the environment; operands that do not fit the operation; no memory for intermediate results; a
-/// failure of an earlier launch whose results this one reads, if it ran at once.
-pub fn launch(launch: Launch) -> Result<(), Error> {
-    log::check_environment()?;
-    fork::watch();
-    launch.check()?;
-    stats::end_look_ups();
+/// Makes a library call whose operands were checked.
+pub(super) fn launch(launch: Launch) -> Result<(), Error> {
     let Launch { device, call, inputs, outputs, site } = launch;
     let context = Context { device, label: call.name().into(), site };
     match (call, &inputs[..], &outputs[..]) {
@@ -181,46 +61,6 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
         (Call::MatMul(product), [a, b], [c]) => matmul::launch(context, product, a, b, c),
         (Call::Sort(sort), [input], outputs) => sort::launch(context, sort, input, outputs),
         _ => Err(refuse(call.name(), site, "the numbers of inputs or outputs are wrong".into())),
-    }
-}
-
-impl Launch {
-    /// Checks sizes and types, on which the operations rely.
-    fn check(&self) -> Result<(), Error> {
-        for operand in self.inputs.iter().chain(&self.outputs) {
-            let bytes = operand.len.checked_mul(operand.ty.size_bytes());
-            if bytes.is_none_or(|bytes| bytes > operand.buffer.size_bytes()) {
-                let what = format!("claims {} elements in {} bytes", operand.len, operand.buffer.size_bytes());
-                return Err(self.refuse(what));
-            }
-        }
-        let addresses: Vec<u64> = self.inputs.iter().chain(&self.outputs).map(|o| o.buffer.address()).collect();
-        let is_shared = |(position, address): (usize, &u64)| {
-            let is_output = position >= self.inputs.len();
-            is_output && addresses.iter().filter(|other| *other == address).count() > 1
-        };
-        if addresses.iter().enumerate().any(is_shared) {
-            return Err(self.refuse("an output is bound twice".into()));
-        }
-        match self.call {
-            Call::Prefix(prefix) => prefix.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
-            Call::MatMul(product) => product.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
-            Call::Sort(sort) => sort.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
-            Call::Fill(_) => Ok(()),
-        }
-    }
-
-    fn refuse(&self, what: String) -> Error {
-        refuse(self.call.name(), self.site, what)
-    }
-}
-
-#[cold]
-fn refuse(name: &str, site: Option<Site>, what: String) -> Error {
-    let error = Error::new(ErrorKind::InvalidArgument, format!("the operands of `{name}` do not fit: {what}"));
-    match site {
-        Some(site) => error.at(site),
-        None => error,
     }
 }
 

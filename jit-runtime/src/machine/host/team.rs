@@ -84,13 +84,13 @@ impl Drop for Owner {
 }
 
 /// Takes the locks, for a fork.
-pub(super) fn hold(held: &mut Vec<Held>) {
+pub(in crate::machine) fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| TEAM.job.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| TEAM.panic.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
 /// In a forked process no worker is running.
-pub(super) fn reset() {
+pub(in crate::machine) fn reset() {
     TEAM.is_open.store(false, Ordering::Relaxed);
     TEAM.parts.store(0, Ordering::Relaxed);
     TEAM.inside.store(0, Ordering::Relaxed);

@@ -24,7 +24,8 @@ use super::element::{Add, And, Join, Max, Min, Mul, Or, Sum, Truth};
 use super::stream::{self, STAGE_BYTES, Stage};
 use super::{Context, Elements, Operand, Step, words};
 use crate::Error;
-use crate::ir::{ReduceOp, Type, scalar};
+use crate::ir::{ReduceOp, Type};
+use crate::machine::library::Prefix;
 
 /// The number of elements that are combined one after another, see the module.
 pub(super) const ROW: usize = 1 << 11;
@@ -34,41 +35,6 @@ pub(super) const CHUNK: usize = 16 * ROW;
 const ROWS_AT_ONCE: usize = 8;
 /// The time for one element, roughly.
 const NS_PER_ELEMENT: f64 = 0.5;
-
-/// A prefix reduction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Prefix {
-    /// The operation that combines elements.
-    pub op: ReduceOp,
-    /// Whether an element's result excludes the element itself, so that the first result is the identity.
-    pub is_exclusive: bool,
-    /// Whether the scan goes from the last element to the first.
-    pub is_reverse: bool,
-    /// The scan restarts after this many elements, counted from the first; at least 1. The last part may be shorter.
-    pub restart: usize,
-}
-
-/// Whether an operation exists for an element type.
-#[must_use]
-pub fn is_supported_prefix(op: ReduceOp, ty: Type) -> bool {
-    scalar::is_supported_reduce(op, ty)
-}
-
-impl Prefix {
-    pub(super) fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
-        let ([input], [output]) = (inputs, outputs) else { return Err("there is one input and one output".into()) };
-        if input.ty != output.ty || input.len != output.len {
-            return Err("input and output have the same type and width".into());
-        }
-        if self.restart == 0 {
-            return Err("a scan restarts after at least one element".into());
-        }
-        if !is_supported_prefix(self.op, input.ty) {
-            return Err(format!("{:?} does not combine {}", self.op, input.ty));
-        }
-        Ok(())
-    }
-}
 
 /// Launches a scan that was checked.
 pub(super) fn launch(context: Context, prefix: Prefix, input: &Operand, output: &Operand) -> Result<(), Error> {

@@ -114,7 +114,7 @@ impl CheckedAccess {
 
 impl Checks {
     /// The elements that [`Checks::outcome`] reads: the position of an argument, their type, and their number.
-    pub(super) fn looked_at(&self) -> impl Iterator<Item = (usize, Type, usize)> {
+    pub(crate) fn looked_at(&self) -> impl Iterator<Item = (usize, Type, usize)> {
         let notes = (!self.accesses.is_empty()).then_some((self.report, Type::U64, self.accesses.len()));
         let lowest = |checked: &CheckedAssertion| checked.lowest.map(|argument| (argument, Type::U32, 1));
         let assertions = self.assertions.iter().flat_map(move |checked| {

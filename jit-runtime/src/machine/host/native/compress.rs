@@ -7,11 +7,9 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use super::super::fork;
-use super::{Context, Elements, Operand, Step, refuse, stream};
+use super::{Context, Elements, Operand, Step, stream};
 use crate::config::Device;
 use crate::ir::Type;
-use crate::log;
 use crate::{Error, Site};
 
 /// Elements of a block.
@@ -21,23 +19,9 @@ const COUNT_NS: f64 = 0.04;
 /// The time to test one element when positions are written, roughly.
 const LIST_NS: f64 = 0.1;
 
-/// Lists the positions of the true elements, as `u32`. Waits until the mask is written and counted. The positions may
-/// be written later.
-///
-/// # Errors
-///
-/// As [`launch`](super::launch), or a failure of the launches that should have written the mask.
-pub fn compress(mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
-    log::check_environment()?;
-    fork::watch();
+/// Lists the positions of the true elements of a mask that was checked.
+pub(in crate::machine::host) fn compress(mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
     let context = Context { device, label: "compress".into(), site };
-    if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {
-        return Err(refuse(
-            context.label.as_str(),
-            site,
-            format!("{} elements of type {} are not a mask", mask.len, mask.ty),
-        ));
-    }
     let ends = ends(context, mask)?;
     // SAFETY: every element is written before it is read.
     let positions = unsafe { Operand::alloc_uninit(Type::U32, ends.last().copied().unwrap_or(0))? };

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::private::PrivateTargets;
-use super::{Argument, Checks};
 use crate::Error;
 use crate::backend::RawArgument;
 use crate::cache::Entry;
 use crate::cache::cost::{Division, Estimate};
 use crate::cancel::Poll;
+use crate::config::Device;
 use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
+use crate::machine::{Argument, Checks};
 use crate::memory::Buffer;
 
 use super::private::MIN_WIDTH;
@@ -112,7 +113,7 @@ fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
         let memory = match bound.chunks.per_block {
             1 => None,
             // SAFETY: each chunk writes its result before they are combined.
-            _ => Some(unsafe { Buffer::alloc_uninit(bound.chunks.count() * facts.ty.size_bytes())? }),
+            _ => Some(unsafe { Buffer::on_host(bound.chunks.count() * facts.ty.size_bytes(), Device::Cpu)? }),
         };
         let target = bound.raw[param].word;
         bound.partials.push(Partial { param, op, ty: facts.ty, memory, target });

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ir::{ReduceOp, scalar};
+use crate::launch::native::{MatMul, Prefix, is_supported_matmul, is_supported_prefix, launch};
 use crate::launch::{set_threads, sync};
 
 /// A small generator of test data (Marsaglia 2003).

@@ -8,7 +8,8 @@ use crate::memory::order;
 use crate::sync::persist;
 use crate::{cache, memory, stats};
 
-use super::{pool, private, team};
+use super::host::{pool, private, team};
+use super::{failures, separate};
 
 /// Installs the handlers that notice forks from now on.
 #[inline]
@@ -21,28 +22,31 @@ pub fn watch() {
 fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| order::REGISTRATION.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| order::LISTS.try_write()).map(|guard| Box::new(guard) as Held));
+    failures::hold(held);
     pool::hold(held);
     team::hold(held);
     cache::hold(held);
     held.extend(persist(|| LazyLock::force(&private::CODE).try_lock()).map(|guard| Box::new(guard) as Held));
     stats::hold(held);
     memory::hold(held);
+    separate::hold(held);
 }
 
 fn reset() {
+    failures::reset();
     pool::reset();
     team::reset();
     cache::reset();
 }
 
 #[cfg(all(test, unix))]
-mod tests {
+pub(super) mod tests {
     use std::sync::mpsc;
 
     use crate::memory::Buffer;
 
     /// Runs a function in a forked process; returns whether it held there.
-    fn holds_in_child(test: impl FnOnce() -> bool) -> bool {
+    pub(in crate::machine) fn holds_in_child(test: impl FnOnce() -> bool) -> bool {
         super::watch();
         // SAFETY: the child uses locks that are free there, which is the property under test, and ends without
         // destructors.

@@ -18,14 +18,15 @@ use crate::sync::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::pool;
 use super::run::RawArguments;
-use super::{Argument, pool};
 use crate::Error;
 use crate::backend::{self, CodeOptions, Executable, RawArgument, Scatters};
 use crate::cache::Entry;
 use crate::cache::determinism::{is_deterministic, is_rounded};
 use crate::config::Device;
 use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
+use crate::machine::Argument;
 use crate::memory::Buffer;
 
 /// Narrower launches without a loop take a few microseconds either way, and one version of the code should serve all of
@@ -323,7 +324,7 @@ impl PrivateTargets {
             // One more group after the last one, for lanes that are out of range.
             let slots = target.slots + self.group;
             // SAFETY: all of it is written next.
-            let memory = unsafe { Buffer::alloc_uninit(slots * target.ty.size_bytes())? };
+            let memory = unsafe { Buffer::on_host(slots * target.ty.size_bytes(), Device::Cpu)? };
             // SAFETY: the memory has room for this many elements, and is not shared yet.
             unsafe { fill(memory.address(), target.ty, slots, target.neutral) };
             Ok(memory)
@@ -407,7 +408,8 @@ fn neutral(op: ReduceOp, ty: Type) -> u64 {
 type Key = (Device, ReduceOp, Type, u8);
 
 /// Cache of the code for merging.
-pub(super) static CODE: LazyLock<Mutex<FxHashMap<Key, Arc<dyn Executable>>>> = LazyLock::new(Mutex::default);
+pub(in crate::machine) static CODE: LazyLock<Mutex<FxHashMap<Key, Arc<dyn Executable>>>> =
+    LazyLock::new(Mutex::default);
 
 /// Code that combines the neighbours of elements into a result.
 fn merge_code(device: Device, op: ReduceOp, ty: Type, copies_log2: u8) -> Result<Arc<dyn Executable>, Error> {

@@ -1,14 +1,12 @@
-//! The work of a launch and the buffers that it accesses: the part in which kernels and library calls differ.
+//! The work of a launch: the part in which kernels and library calls differ.
 
 use std::sync::Arc;
 
 use super::run::Bound;
-use super::{Argument, Ready};
 use crate::Error;
 use crate::cache::Entry;
 use crate::cache::cost::Division;
 use crate::cancel::Poll;
-use crate::memory::Buffer;
 
 /// The work of a launch, in blocks that any thread may run.
 pub(super) trait Work: Send + Sync {
@@ -54,20 +52,6 @@ pub(super) trait Work: Send + Sync {
     fn learn(&self, busy_ns: u64);
 }
 
-/// A buffer, and how a launch accesses it.
-pub(super) struct Accessed {
-    pub(super) buffer: Arc<Buffer>,
-    pub(super) reads: bool,
-    pub(crate) writes: bool,
-}
-
-/// As [`Accessed`], borrowed.
-#[derive(Clone, Copy)]
-pub(crate) struct Access<'a> {
-    pub(crate) buffer: &'a Buffer,
-    pub(crate) writes: bool,
-}
-
 /// A kernel to run over the lanes of a launch.
 pub(super) struct KernelWork {
     pub(super) entry: Arc<Entry>,
@@ -103,25 +87,5 @@ impl Work for KernelWork {
     fn learn(&self, busy_ns: u64) {
         self.entry.cost.learn(self.bound.width(), busy_ns);
         self.entry.ran(busy_ns);
-    }
-}
-
-impl Ready {
-    /// The buffers of the launch, without counting references.
-    pub(super) fn accesses(&self) -> impl Iterator<Item = Access<'_>> + Clone {
-        self.entry.facts.params.iter().zip(&self.arguments).filter_map(|(param, argument)| match argument {
-            Argument::Buffer(buffer, _) => Some(Access { buffer, writes: param.writes }),
-            Argument::Scalar(_) => None,
-        })
-    }
-
-    /// The buffers of the launch.
-    pub(super) fn into_accessed(self) -> Vec<Accessed> {
-        let params = self.entry.facts.params.iter();
-        let each = params.zip(self.arguments).filter_map(|(param, argument)| match argument {
-            Argument::Buffer(buffer, _) => Some(Accessed { buffer, reads: param.reads, writes: param.writes }),
-            Argument::Scalar(_) => None,
-        });
-        each.collect()
     }
 }

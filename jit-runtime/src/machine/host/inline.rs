@@ -7,9 +7,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::work::Access;
 use crate::clock::Moment;
 use crate::float_mode::Standard;
+use crate::machine::Access;
 use crate::memory::failure::Failure;
 use crate::{Error, Label, Site};
 

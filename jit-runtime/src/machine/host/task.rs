@@ -10,9 +10,10 @@ use smallvec::SmallVec;
 
 use super::blocks::Blocks;
 use super::pool;
-use super::work::{Accessed, Work};
+use super::work::Work;
 use crate::cancel::Token;
 use crate::float_mode::Standard;
+use crate::machine::work::{Accessed, release};
 use crate::memory::failure::Failure;
 use crate::memory::order::{self, Pending, Registration};
 use crate::stats::{self, Watched, now_ns};
@@ -288,12 +289,7 @@ impl Task {
         let lists = order::LISTS.read();
         let accessed = std::mem::take(&mut *self.accessed.lock());
         let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
-        for Accessed { buffer, reads, writes } in &accessed {
-            if *writes && !reads && self.failure.get().is_none() {
-                buffer.accesses().mend();
-            }
-            buffer.accesses().complete(&pending, self.failure.get().filter(|_| *writes));
-        }
+        release(&accessed, &pending, self.failure.get());
         drop(lists);
         drop(accessed);
         let dependents = self.dependents.lock().take().unwrap_or_default();

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{Context, Elements, Operand, Step};
 use crate::Error;
 use crate::ir::Type;
+use crate::machine::library::Sort;
 use crate::memory::Buffer;
 
 mod radix;
@@ -35,58 +36,6 @@ const MAX_BLOCKS: usize = 64;
 const ROWS_BLOCK: usize = 1 << 12;
 /// The time for one element in each pass, roughly.
 const PASS_NS: f64 = 1.2;
-
-/// The outputs of a sort.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sorted {
-    /// The sorted elements: one output, of the type of the input.
-    Values,
-    /// Their previous positions in the row, as `u32`: one output.
-    Positions,
-    /// Both, the elements first: two outputs.
-    Both,
-}
-
-/// A sort. One input; all outputs have the same width.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sort {
-    /// Whether the largest elements come first; equal ones retain their order.
-    pub is_descending: bool,
-    /// The length of a row, which is sorted separately; at least 1. The last row may be shorter.
-    pub row: usize,
-    /// The outputs to write.
-    pub gives: Sorted,
-}
-
-impl Sort {
-    pub(super) fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
-        let [input] = inputs else { return Err("there is one input".into()) };
-        let types: &[Type] = match self.gives {
-            Sorted::Values => &[input.ty],
-            Sorted::Positions => &[Type::U32],
-            Sorted::Both => &[input.ty, Type::U32],
-        };
-        if !outputs.iter().map(|output| output.ty).eq(types.iter().copied()) {
-            return Err(format!("the outputs are {types:?}"));
-        }
-        if outputs.iter().any(|output| output.len != input.len) {
-            return Err("input and outputs have the same width".into());
-        }
-        if self.row == 0 || u32::try_from(self.row.min(input.len)).is_err() {
-            return Err("rows have at least one element, and fewer than 2^32".into());
-        }
-        Ok(())
-    }
-
-    /// The outputs: elements and positions.
-    fn targets<'a>(&self, outputs: &'a [Operand]) -> (Option<&'a Operand>, Option<&'a Operand>) {
-        match self.gives {
-            Sorted::Values => (outputs.first(), None),
-            Sorted::Positions => (None, outputs.first()),
-            Sorted::Both => (outputs.first(), outputs.get(1)),
-        }
-    }
-}
 
 /// Launches a sort that was checked.
 pub(super) fn launch(context: Context, sort: Sort, input: &Operand, outputs: &[Operand]) -> Result<(), Error> {
@@ -420,10 +369,10 @@ mod tests {
     use half::{bf16, f16};
 
     use super::super::tests::{XorShift, operand, run, values};
-    use super::super::{Call, Launch};
     use super::*;
     use crate::ir::scalar;
-    use crate::launch::set_threads;
+    use crate::launch::native::{Call, Launch, Sorted};
+    use crate::launch::{native, set_threads};
 
     /// A number whose order is that of the elements: the order that the module documents, defined by comparisons.
     fn rank(ty: Type, bits: u64) -> (i32, i128) {
@@ -544,7 +493,7 @@ mod tests {
                 outputs,
                 site: None,
             };
-            super::super::launch(launch).unwrap_err().to_string()
+            native::launch(launch).unwrap_err().to_string()
         };
         assert!(launch(sort, vec![output.clone()]).contains("the outputs are [U32]"));
         assert!(launch(Sort { gives: Sorted::Values, row: 0, ..sort }, vec![output]).contains("at least one element"));

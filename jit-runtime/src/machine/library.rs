@@ -1,0 +1,334 @@
+//! Library calls as data: operations on arrays that are not programs of one lane, and the checks of their operands.
+//!
+//! Each machine has its own functions for them, and returns the same bits. Above this module nothing knows how.
+
+use std::sync::Arc;
+
+use super::{alloc_result, share_memory};
+use crate::config::Device;
+use crate::ir::{ReduceOp, Type, scalar};
+use crate::memory::Buffer;
+use crate::{Error, ErrorKind, Site};
+
+/// Memory that library calls read or write.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// The memory.
+    pub buffer: Arc<Buffer>,
+    /// The type of its elements.
+    pub ty: Type,
+    /// The number of elements.
+    pub len: usize,
+}
+
+impl Operand {
+    /// Allocates zeroed memory for elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    pub fn alloc(ty: Type, len: usize) -> Result<Operand, Error> {
+        Ok(Operand { buffer: Buffer::alloc(len.saturating_mul(ty.size_bytes()))?, ty, len })
+    }
+
+    /// Allocates memory for elements, with arbitrary contents.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Buffer::alloc_uninit`].
+    pub unsafe fn alloc_uninit(ty: Type, len: usize) -> Result<Operand, Error> {
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { Buffer::alloc_uninit(len.saturating_mul(ty.size_bytes()))? };
+        Ok(Operand { buffer, ty, len })
+    }
+
+    /// Checks that a device can access the memory.
+    fn check_machine(&self, device: Device) -> Result<(), String> {
+        let own = self.buffer.device();
+        if share_memory(own, device) {
+            Ok(())
+        } else {
+            Err(format!("memory of `{own}` is not accessible on `{device}`"))
+        }
+    }
+
+    /// Allocates memory for elements that a launch will write: see [`alloc_result`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`alloc_result`].
+    pub unsafe fn alloc_result(ty: Type, len: usize) -> Result<Operand, Error> {
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { alloc_result(len.saturating_mul(ty.size_bytes()))? };
+        Ok(Operand { buffer, ty, len })
+    }
+}
+
+/// An operation that is launched as a library call.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Call {
+    /// Fills every element with one value, passed as its bits. No input, one output.
+    Fill(u64),
+    /// A prefix reduction. One input, one output of the same type and width.
+    Prefix(Prefix),
+    /// Products of matrices. Two inputs, one output, all of one type.
+    MatMul(MatMul),
+    /// A sort. One input, one or two outputs.
+    Sort(Sort),
+}
+
+impl Call {
+    /// The name of the operation in statistics and errors.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Call::Fill(_) => "fill",
+            Call::Prefix(_) => "prefix_reduce",
+            Call::MatMul(_) => "matmul",
+            Call::Sort(_) => "sort",
+        }
+    }
+
+    /// The same operation with other sizes, if it has any: the length of the blocks of a prefix reduction, or of a
+    /// sort; rows, inner length, columns and number of products of matrices. Without sizes, returns the operation
+    /// unchanged.
+    #[must_use]
+    pub fn with_sizes(self, sizes: &[usize]) -> Call {
+        match (self, sizes) {
+            (Call::Prefix(prefix), &[restart]) => Call::Prefix(Prefix { restart, ..prefix }),
+            (Call::Sort(sort), &[row]) => Call::Sort(Sort { row, ..sort }),
+            (Call::MatMul(product), &[rows, inner, columns, batch]) => {
+                Call::MatMul(MatMul { rows, inner, columns, batch, ..product })
+            }
+            (call, _) => call,
+        }
+    }
+}
+
+/// A library call to be made.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The device that it counts for in statistics; the work is the same on every device of the host.
+    pub device: Device,
+    /// The operation.
+    pub call: Call,
+    /// The operands that it reads.
+    pub inputs: Vec<Operand>,
+    /// The operands that it writes.
+    pub outputs: Vec<Operand>,
+    /// The line of the user's program that caused the launch.
+    pub site: Option<Site>,
+}
+
+impl Launch {
+    /// Checks sizes and types, on which the operations rely.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        for operand in self.inputs.iter().chain(&self.outputs) {
+            let bytes = operand.len.checked_mul(operand.ty.size_bytes());
+            if bytes.is_none_or(|bytes| bytes > operand.buffer.size_bytes()) {
+                let what = format!("claims {} elements in {} bytes", operand.len, operand.buffer.size_bytes());
+                return Err(self.refuse(what));
+            }
+            operand.check_machine(self.device).map_err(|what| self.refuse(what))?;
+        }
+        let addresses: Vec<u64> = self.inputs.iter().chain(&self.outputs).map(|o| o.buffer.address()).collect();
+        let is_shared = |(position, address): (usize, &u64)| {
+            let is_output = position >= self.inputs.len();
+            is_output && addresses.iter().filter(|other| *other == address).count() > 1
+        };
+        if addresses.iter().enumerate().any(is_shared) {
+            return Err(self.refuse("an output is bound twice".into()));
+        }
+        match self.call {
+            Call::Prefix(prefix) => prefix.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
+            Call::MatMul(product) => product.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
+            Call::Sort(sort) => sort.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
+            Call::Fill(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn refuse(&self, what: String) -> Error {
+        refuse(self.call.name(), self.site, what)
+    }
+}
+
+#[cold]
+pub(super) fn refuse(name: &str, site: Option<Site>, what: String) -> Error {
+    let error = Error::new(ErrorKind::InvalidArgument, format!("the operands of `{name}` do not fit: {what}"));
+    match site {
+        Some(site) => error.at(site),
+        None => error,
+    }
+}
+
+/// A prefix reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prefix {
+    /// The operation that combines elements.
+    pub op: ReduceOp,
+    /// Whether an element's result excludes the element itself, so that the first result is the identity.
+    pub is_exclusive: bool,
+    /// Whether the scan goes from the last element to the first.
+    pub is_reverse: bool,
+    /// The scan restarts after this many elements, counted from the first; at least 1. The last part may be shorter.
+    pub restart: usize,
+}
+
+/// Whether an operation exists for an element type.
+#[must_use]
+pub fn is_supported_prefix(op: ReduceOp, ty: Type) -> bool {
+    scalar::is_supported_reduce(op, ty)
+}
+
+impl Prefix {
+    fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
+        let ([input], [output]) = (inputs, outputs) else { return Err("there is one input and one output".into()) };
+        if input.ty != output.ty || input.len != output.len {
+            return Err("input and output have the same type and width".into());
+        }
+        if self.restart == 0 {
+            return Err("a scan restarts after at least one element".into());
+        }
+        if !is_supported_prefix(self.op, input.ty) {
+            return Err(format!("{:?} does not combine {}", self.op, input.ty));
+        }
+        Ok(())
+    }
+}
+
+/// Products of matrices in row-major order, `c = a b`, for each of a batch of pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MatMul {
+    /// The number of rows of `a` and `c`.
+    pub rows: usize,
+    /// The number of columns of `a` and of rows of `b`.
+    pub inner: usize,
+    /// The number of columns of `b` and `c`.
+    pub columns: usize,
+    /// Whether `a` is passed as its transpose, `inner` × `rows`.
+    pub is_a_transposed: bool,
+    /// Whether `b` is passed as its transpose, `columns` × `inner`.
+    pub is_b_transposed: bool,
+    /// The number of products; their matrices are consecutive in memory.
+    pub batch: usize,
+    /// Whether all products of the batch share a single `a`.
+    pub is_a_shared: bool,
+    /// Whether all products of the batch share a single `b`.
+    pub is_b_shared: bool,
+}
+
+/// Whether matrices of an element type can be multiplied: all but `bool`.
+#[must_use]
+pub fn is_supported_matmul(ty: Type) -> bool {
+    ty != Type::Bool
+}
+
+impl MatMul {
+    /// One product of two matrices, neither of them transposed.
+    #[must_use]
+    pub const fn new(rows: usize, inner: usize, columns: usize) -> MatMul {
+        MatMul {
+            rows,
+            inner,
+            columns,
+            is_a_transposed: false,
+            is_b_transposed: false,
+            batch: 1,
+            is_a_shared: false,
+            is_b_shared: false,
+        }
+    }
+
+    /// The number of elements of `a`, `b` and `c`; none if that is more than memory can hold.
+    #[must_use]
+    pub fn lens(&self) -> Option<[usize; 3]> {
+        let len = |rows: usize, columns: usize, count: usize| rows.checked_mul(columns)?.checked_mul(count);
+        let count = |is_shared: bool| if is_shared { 1 } else { self.batch };
+        Some([
+            len(self.rows, self.inner, count(self.is_a_shared))?,
+            len(self.inner, self.columns, count(self.is_b_shared))?,
+            len(self.rows, self.columns, self.batch)?,
+        ])
+    }
+
+    pub(super) fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
+        let ([a, b], [c]) = (inputs, outputs) else { return Err("there are two inputs and one output".into()) };
+        if a.ty != c.ty || b.ty != c.ty || !is_supported_matmul(c.ty) {
+            return Err(format!("matrices of {} and {} cannot be multiplied to one of {}", a.ty, b.ty, c.ty));
+        }
+        let lens = [a.len, b.len, c.len];
+        if self.lens() != Some(lens) {
+            return Err(format!("the operands have {lens:?} elements, but {self:?} takes {:?}", self.lens()));
+        }
+        Ok(())
+    }
+}
+
+/// The outputs of a sort.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sorted {
+    /// The sorted elements: one output, of the type of the input.
+    Values,
+    /// Their previous positions in the row, as `u32`: one output.
+    Positions,
+    /// Both, the elements first: two outputs.
+    Both,
+}
+
+/// A sort. One input; all outputs have the same width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sort {
+    /// Whether the largest elements come first; equal ones retain their order.
+    pub is_descending: bool,
+    /// The length of a row, which is sorted separately; at least 1. The last row may be shorter.
+    pub row: usize,
+    /// The outputs to write.
+    pub gives: Sorted,
+}
+
+impl Sort {
+    fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
+        let [input] = inputs else { return Err("there is one input".into()) };
+        let types: &[Type] = match self.gives {
+            Sorted::Values => &[input.ty],
+            Sorted::Positions => &[Type::U32],
+            Sorted::Both => &[input.ty, Type::U32],
+        };
+        if !outputs.iter().map(|output| output.ty).eq(types.iter().copied()) {
+            return Err(format!("the outputs are {types:?}"));
+        }
+        if outputs.iter().any(|output| output.len != input.len) {
+            return Err("input and outputs have the same width".into());
+        }
+        if self.row == 0 || u32::try_from(self.row.min(input.len)).is_err() {
+            return Err("rows have at least one element, and fewer than 2^32".into());
+        }
+        Ok(())
+    }
+
+    /// The outputs: elements and positions.
+    pub(super) fn targets<'a>(&self, outputs: &'a [Operand]) -> (Option<&'a Operand>, Option<&'a Operand>) {
+        match self.gives {
+            Sorted::Values => (outputs.first(), None),
+            Sorted::Positions => (None, outputs.first()),
+            Sorted::Both => (outputs.first(), outputs.get(1)),
+        }
+    }
+}
+
+/// Checks that an operand is a mask whose true elements can be listed on a device.
+pub(crate) fn check_mask(mask: &Operand, device: Device, site: Option<Site>) -> Result<(), Error> {
+    let name = "compress";
+    if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {
+        return Err(refuse(name, site, format!("{} elements of type {} are not a mask", mask.len, mask.ty)));
+    }
+    mask.check_machine(device).map_err(|what| refuse(name, site, what))
+}

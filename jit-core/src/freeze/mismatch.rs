@@ -24,6 +24,11 @@ pub(super) struct Summary {
 }
 
 impl Summary {
+    /// Returns whether it is that of a plain number that matters only if the body decided by it.
+    pub(super) fn is_number(&self, parameter: &str) -> bool {
+        self.number.is_some() && self.path == parameter
+    }
+
     pub(super) fn write(writer: &mut Writer, Summary { path, what, number }: &Summary) {
         writer.text(path);
         writer.text(what);

@@ -71,6 +71,7 @@ pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, m
 #[doc(hidden)]
 pub use program::Compiled;
 pub(crate) use program::Program;
+pub(crate) use saved_types::full_types_of;
 #[doc(hidden)]
 pub use with_state::{WithState, state, with_state};
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jit_runtime::device::{Device, DeviceScope, current_device};
-use jit_runtime::recording::file::{FileKind, Reader, SavedRecordings, ToSave, Writer};
+use jit_runtime::recording::file::{CodeMaker, FileKind, Reader, SavedRecordings, ToSave, Writer};
 use jit_runtime::recording::{Recording, Replayed};
 use jit_runtime::{Error, ErrorKind, Site, cache, cancel};
 use parking_lot::Mutex;
@@ -125,6 +125,23 @@ impl Program {
 
     /// Writes the recording to a file. `F` is the signature of the function.
     pub(crate) fn save<F>(&self, constexprs: &[(&'static str, String)], path: &Path) -> Result<(), Error> {
+        self.write::<F, _>(constexprs, &mut |file| file.save(path))
+    }
+
+    /// Returns the bytes of such a file, with the code of a maker.
+    pub(crate) fn to_bytes<F>(
+        &self,
+        constexprs: &[(&'static str, String)],
+        maker: &mut CodeMaker,
+    ) -> Result<Vec<u8>, Error> {
+        self.write::<F, _>(constexprs, &mut |file| file.to_bytes_with(maker))
+    }
+
+    fn write<F, T>(
+        &self,
+        constexprs: &[(&'static str, String)],
+        finish: &mut dyn FnMut(ToSave<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let (name, site, Fixed { plan, entry, .. }) = (self.function.name, self.function.site, &*self.own);
         if self.own.gradients == Gradients::Flow {
             let hint = "compile it with examples that carry no gradients: pass them as `x.detach()`";
@@ -140,7 +157,7 @@ impl Program {
         writer.list(self.summary.iter(), Summary::write);
         writer.list(self.sizes.iter(), |writer, name| writer.text(name));
         let (about, entries) = (writer.finish(), [(of_entry, &plan.recording)]);
-        ToSave { kind: FileKind::Executor, name, about: &about, entries: &entries }.save(path)
+        finish(ToSave { kind: FileKind::Executor, name, about: &about, entries: &entries })
     }
 
     /// Reads a recording from a file, for calls on the current device. `F` is the signature of the function. Returns
@@ -160,6 +177,34 @@ impl Program {
             let message = format!("the file {} does not fit `{name}`", path.display());
             Error::new(ErrorKind::InvalidArgument, message).at(site).caused_by(error)
         })
+    }
+
+    /// Reads a recording from the bytes of a file, which are a part of the program.
+    pub(crate) fn of_bytes<F, R: Recordable + Build>(
+        what: Compiled,
+        constexprs: &[&'static str],
+        bytes: &[u8],
+        site: Site,
+    ) -> Result<(Program, Constexprs), Error> {
+        let Compiled { name, parameters, lifted } = what;
+        refuse_inside(name, "loaded", site)?;
+        let function = Function::at(site, name, parameters, Options::DEFAULT);
+        let outcome = saved::read(bytes, current_device())
+            .and_then(|saved| Program::of_file::<F, R>((function, lifted), constexprs, saved, site));
+        outcome.map_err(|error| {
+            let message = format!("`{name}` cannot be read from its bundle");
+            Error::new(ErrorKind::InvalidArgument, message).at(site).caused_by(error)
+        })
+    }
+
+    /// Returns how many of the last parameters are numbers that are combined with arrays.
+    pub(crate) fn lifted(&self) -> usize {
+        self.lifted
+    }
+
+    /// Returns whether a parameter is a plain number that may change from call to call.
+    pub(crate) fn is_number(&self, parameter: &str) -> bool {
+        self.summary.iter().any(|part| part.is_number(parameter))
     }
 
     fn of_file<F, R: Recordable + Build>(

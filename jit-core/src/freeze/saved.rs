@@ -367,3 +367,9 @@ pub(super) fn load(
     // SAFETY: the documentation of `load` says that files are trusted as shared libraries are.
     unsafe { jit_runtime::recording::file::SavedRecordings::load(path, device) }
 }
+
+/// Reads the bytes of a file, for replays on a device.
+pub(super) fn read(bytes: &[u8], device: Device) -> Result<jit_runtime::recording::file::SavedRecordings, Error> {
+    // SAFETY: the bytes are a part of the program, which is trusted as a whole.
+    unsafe { jit_runtime::recording::file::SavedRecordings::from_bytes(bytes, device) }
+}

@@ -3,10 +3,11 @@
 
 use jit::prelude::*;
 
-/// Raises brightnesses to a power, and clamps them to 0 … 1.
+/// Multiplies brightnesses by a power of two, and clamps them to 0 … 1. The number may differ in each call, since it is
+/// only combined with arrays.
 #[jit]
-pub fn gamma(picture: &Float, exponent: f32) -> Float {
-    picture.clamp(0.0, 1.0).powf(exponent)
+pub fn expose(picture: &Float, stops: f32) -> Float {
+    (picture * stops.exp2()).clamp(0.0, 1.0)
 }
 
 /// Counts how many brightnesses are in each of so many intervals between 0 and 1.
@@ -18,14 +19,13 @@ pub fn histogram(picture: &Float, #[constexpr] intervals: u32) -> UInt {
     counts
 }
 
-/// Replaces each brightness by the mean of it and its neighbours, `times` times; the ends keep theirs.
+/// Replaces each brightness by the mean of it and its neighbours, `times` times. What is beyond the ends is black.
 #[jit]
 pub fn smooth(picture: &mut Float, #[constexpr] times: u32) {
     for _ in 0..times {
         let lane = UInt::arange(picture.width());
-        let last = picture.width() - 1;
-        let before = picture.gather(&(&lane - lane.gt(0).cast::<u32>()));
-        let after = picture.gather(&(&lane + 1).min(last.to_array::<u32>()));
+        // Indices out of range read zero, also the one before the first.
+        let (before, after) = (picture.gather(&(&lane - 1)), picture.gather(&(&lane + 1)));
         *picture = (&before + &*picture + &after) / 3.0;
     }
 }

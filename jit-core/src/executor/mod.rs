@@ -17,6 +17,7 @@ mod kept;
 mod obstacle;
 mod shipped;
 
+pub use crate::freeze::{ArgumentKind, GivenArgument, GivenArray, UntypedArgument, UntypedExecutor, UntypedResult};
 pub use about::FnStats;
 #[doc(hidden)]
 pub use about::{clear, explain, stats};

@@ -5,7 +5,7 @@
 
 use std::any::type_name;
 
-use jit_runtime::recording::file::{Reader, Writer};
+use jit_runtime::recording::file::{Read, Reader, Writer};
 use jit_runtime::{Error, ErrorKind};
 
 /// The types in a signature, as files have them: without modules and lifetimes, which may change.
@@ -50,6 +50,13 @@ pub(super) fn write_types<F>(writer: &mut Writer, parameters: &[&str], lifted: u
     writer.list(types.iter(), |writer, ty| writer.text(ty));
     writer.text(&result);
     writer.number(lifted as u64);
+}
+
+/// Reads the signature of a function: the names and types of its parameters, the type of its result, and how many number
+/// expressions it combines with arrays.
+pub(super) fn read_types(reader: &mut Reader<'_>) -> Read<(Vec<String>, Vec<String>, String, usize)> {
+    let texts = |reader: &mut Reader<'_>| reader.list(|reader| reader.text().map(str::to_owned));
+    Ok((texts(reader)?, texts(reader)?, reader.text()?.to_owned(), reader.size()?))
 }
 
 /// Compares the signature in a file with that of a function.

@@ -203,7 +203,7 @@ fn refuse(name: &str, what: &str, error: Error, site: Site) -> Error {
 fn no_identifier(what: &str, name: &str) -> Error {
     let message = format!("{what} is called `{name}`, which is no identifier of Rust");
     Error::new(ErrorKind::InvalidArgument, message)
-        .with_hint("use letters, digits and `_`, beginning with a letter; keywords and `__jit…` are taken")
+        .with_hint("use letters, digits and `_`, beginning with a letter; keywords, `jit` and `__jit…` are taken")
 }
 
 #[cold]

@@ -101,7 +101,7 @@ fn module(name: &str, shipped: &Shipped, parameters: &[Parameter<'_>], result: &
         "
 /// The executor of the function [`{name}`](fn@{name}).
 pub mod {name} {{
-    use super::__jit;
+    use super::{{__jit, jit}};
 
     type Call = fn({types}) -> {result};
 

@@ -75,6 +75,7 @@ macro_rules! include_bundle {
         #[allow(clippy::all, clippy::pedantic, missing_docs, non_snake_case, unreachable_pub, unused)]
         $visibility mod $name {
             use $crate::bundle::generated as __jit;
+            use __jit::jit;
             include!(concat!($($folder)+, "/", stringify!($name), ".rs"));
         }
     };

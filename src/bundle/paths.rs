@@ -19,7 +19,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
     let is_letter = |letter: char| letter.is_alphabetic() || letter == '_';
     let is_right = name.starts_with(is_letter) && name.chars().all(|letter| is_letter(letter) || letter.is_numeric());
     // Names of this library in the module.
-    let is_ours = name.to_lowercase().starts_with("__jit");
+    let is_ours = name == "jit" || name.to_lowercase().starts_with("__jit");
     is_right && !is_ours && !KEYWORDS.contains(&format!(" {name} "))
 }
 
@@ -30,11 +30,11 @@ impl Paths {
     /// The types of this library and of the standard library that arguments and results may have.
     pub(super) fn new() -> Paths {
         let mut paths = Paths(BTreeMap::new());
-        paths.add::<Array<f32>>("__jit::jit::Array".to_owned());
-        paths.add::<Local<f32>>("__jit::jit::Local".to_owned());
-        paths.add::<Size>("__jit::jit::Size".to_owned());
-        paths.add::<Ptr<u8>>("__jit::jit::Ptr".to_owned());
-        paths.add::<Instances<u8>>("__jit::jit::Instances".to_owned());
+        paths.add::<Array<f32>>("jit::Array".to_owned());
+        paths.add::<Local<f32>>("jit::Local".to_owned());
+        paths.add::<Size>("jit::Size".to_owned());
+        paths.add::<Ptr<u8>>("jit::Ptr".to_owned());
+        paths.add::<Instances<u8>>("jit::Instances".to_owned());
         paths.add::<half::f16>("__jit::f16".to_owned());
         paths.add::<half::bf16>("__jit::bf16".to_owned());
         paths.add::<BTreeMap<u8, u8>>("::std::collections::BTreeMap".to_owned());
@@ -80,17 +80,15 @@ impl Paths {
             [_] => Ok(word.to_owned()),
             ["core" | "alloc" | "std", ref rest @ ..] => Ok(format!("::std::{}", rest.join("::"))),
             // The modules of this library have their types at their root.
-            ["jit", module, .., last] => Ok(format!("__jit::jit::{module}::{last}")),
+            ["jit", module, .., last] => Ok(format!("jit::{module}::{last}")),
             ["jit_core" | "jit_runtime", .., last] => {
                 let message = format!("the type `{last}` of this library cannot be named by a bundle");
                 let hint = "use arrays, tensors, numbers, and structs of them in the signature of the function";
                 Err(Error::new(ErrorKind::InvalidArgument, message).with_hint(hint))
             }
             [krate, ..] => {
-                *note = format!(
-                    "from the crate `{krate}`, which the program must depend on; if the path is private, state another \
-                     one: `.with_path::<…>(\"::{krate}::…\")` in build.rs"
-                );
+                // Short enough to be shown with the line.
+                *note = format!("of the crate `{krate}`: depend on it; if the path is private, see `with_path`");
                 Ok(format!("::{word}"))
             }
             [] => Ok(String::new()),
@@ -108,16 +106,14 @@ mod tests {
 
     #[test]
     fn types_of_the_library_have_their_public_names() {
-        assert_eq!(public::<Array<f32>>(), "__jit::jit::Array<f32>");
-        assert_eq!(public::<[(crate::Half, crate::Mask); 2]>(), {
-            "[(__jit::jit::Array<__jit::f16>, __jit::jit::Array<bool>); 2]"
-        });
-        assert_eq!(public::<crate::linalg::Vec3<f32>>(), "__jit::jit::linalg::Vec3<f32>");
-        assert_eq!(public::<crate::linalg::Mat4<f32>>(), "__jit::jit::linalg::Mat4<f32>");
-        assert_eq!(public::<crate::tensor::Tensor<f32>>(), "__jit::jit::tensor::Tensor<f32>");
-        assert_eq!(public::<crate::nn::Linear<f32>>(), "__jit::jit::nn::Linear<f32>");
-        assert_eq!(public::<crate::random::Pcg32>(), "__jit::jit::random::Pcg32");
-        assert_eq!(public::<crate::texture::Texture2<f32>>(), "__jit::jit::texture::Texture2<f32>");
+        assert_eq!(public::<Array<f32>>(), "jit::Array<f32>");
+        assert_eq!(public::<[(crate::Half, crate::Mask); 2]>(), { "[(jit::Array<__jit::f16>, jit::Array<bool>); 2]" });
+        assert_eq!(public::<crate::linalg::Vec3<f32>>(), "jit::linalg::Vec3<f32>");
+        assert_eq!(public::<crate::linalg::Mat4<f32>>(), "jit::linalg::Mat4<f32>");
+        assert_eq!(public::<crate::tensor::Tensor<f32>>(), "jit::tensor::Tensor<f32>");
+        assert_eq!(public::<crate::nn::Linear<f32>>(), "jit::nn::Linear<f32>");
+        assert_eq!(public::<crate::random::Pcg32>(), "jit::random::Pcg32");
+        assert_eq!(public::<crate::texture::Texture2<f32>>(), "jit::texture::Texture2<f32>");
     }
 
     #[test]
@@ -150,7 +146,7 @@ mod tests {
     fn keywords_and_punctuation_are_no_identifiers() {
         assert!(["saxpy", "_x1", "größe"].into_iter().all(is_identifier));
         assert!(
-            !["", "_", "1x", "a-b", "a b", "type", "Self", "__JIT_BUNDLE", "a.b", "a::b"]
+            !["", "_", "1x", "a-b", "a b", "type", "Self", "__JIT_BUNDLE", "jit", "a.b", "a::b"]
                 .into_iter()
                 .any(is_identifier)
         );

@@ -10,10 +10,10 @@ static __JIT_BUNDLE: __jit::Bundle = __jit::Bundle::new(include_bytes!("kernels.
 pub fn saxpy(
     a: f32,
     n: u32,
-    x: &__jit::jit::Array<f32>,
-    y: __jit::jit::Array<f32>,
+    x: &jit::Array<f32>,
+    y: jit::Array<f32>,
 ) -> ::core::result::Result<
-    __jit::jit::Array<f32>,
+    jit::Array<f32>,
     __jit::Error,
 > {
     saxpy::executor()?.call(a, n, x, y)
@@ -21,9 +21,9 @@ pub fn saxpy(
 
 /// The executor of the function [`saxpy`](fn@saxpy).
 pub mod saxpy {
-    use super::__jit;
+    use super::{__jit, jit};
 
-    type Call = fn(f32, u32, &__jit::jit::Array<f32>, __jit::jit::Array<f32>) -> __jit::jit::Array<f32>;
+    type Call = fn(f32, u32, &jit::Array<f32>, jit::Array<f32>) -> jit::Array<f32>;
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -36,7 +36,7 @@ pub mod saxpy {
         const WHAT: __jit::Compiled =
             __jit::Compiled { name: "saxpy", parameters: &["a", "n", "x", "y", "(- a).abs().max(1.5)", "a", "(a * 0.5)", "(n as f32)"], lifted: 4 };
         const CALL: Call = |a, n, x, y| __jit::run((__jit::Number(&a), __jit::Number(&n), __jit::Shared(x), __jit::ByValue(&y), __jit::lifted((- a).abs().max(1.5)), __jit::lifted(a), __jit::lifted((a * 0.5)), __jit::lifted((n as f32)), ));
-        LOADED.get::<__jit::jit::Array<f32>>(&super::__JIT_BUNDLE, "saxpy", WHAT, &[], CALL)
+        LOADED.get::<jit::Array<f32>>(&super::__JIT_BUNDLE, "saxpy", WHAT, &[], CALL)
     }
 }
 
@@ -48,10 +48,10 @@ pub mod saxpy {
 #[track_caller]
 pub fn accumulate(
     state: &mut crate::functions::State,
-    x: &__jit::jit::Array<f32>,
-    list: &[__jit::jit::Array<u32>],
+    x: &jit::Array<f32>,
+    list: &[jit::Array<u32>],
 ) -> ::core::result::Result<
-    crate::functions::Outcome<::std::option::Option<__jit::jit::tensor::Tensor<f32>>>,
+    crate::functions::Outcome<::std::option::Option<jit::tensor::Tensor<f32>>>,
     __jit::Error,
 > {
     accumulate::executor()?.call(state, x, list)
@@ -59,9 +59,9 @@ pub fn accumulate(
 
 /// The executor of the function [`accumulate`](fn@accumulate).
 pub mod accumulate {
-    use super::__jit;
+    use super::{__jit, jit};
 
-    type Call = fn(&mut crate::functions::State, &__jit::jit::Array<f32>, &[__jit::jit::Array<u32>]) -> crate::functions::Outcome<::std::option::Option<__jit::jit::tensor::Tensor<f32>>>;
+    type Call = fn(&mut crate::functions::State, &jit::Array<f32>, &[jit::Array<u32>]) -> crate::functions::Outcome<::std::option::Option<jit::tensor::Tensor<f32>>>;
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -74,7 +74,7 @@ pub mod accumulate {
         const WHAT: __jit::Compiled =
             __jit::Compiled { name: "accumulate", parameters: &["state", "x", "list"], lifted: 0 };
         const CALL: Call = |state, x, list| __jit::run((__jit::Exclusive(&mut *state), __jit::Shared(x), __jit::Shared(list), ));
-        LOADED.get::<crate::functions::Outcome<::std::option::Option<__jit::jit::tensor::Tensor<f32>>>>(&super::__JIT_BUNDLE, "accumulate", WHAT, &["scale"], CALL)
+        LOADED.get::<crate::functions::Outcome<::std::option::Option<jit::tensor::Tensor<f32>>>>(&super::__JIT_BUNDLE, "accumulate", WHAT, &["scale"], CALL)
     }
 }
 
@@ -85,10 +85,10 @@ pub mod accumulate {
 /// Arguments that do not fit what was compiled; a failure of a launch.
 #[track_caller]
 pub fn cube(
-    x: &__jit::jit::Array<f32>,
+    x: &jit::Array<f32>,
     n: u32,
 ) -> ::core::result::Result<
-    (__jit::jit::Array<f32>, __jit::jit::Array<__jit::f16>),
+    (jit::Array<f32>, jit::Array<__jit::f16>),
     __jit::Error,
 > {
     cube::executor()?.call(x, n)
@@ -96,9 +96,9 @@ pub fn cube(
 
 /// The executor of the function [`cube`](fn@cube).
 pub mod cube {
-    use super::__jit;
+    use super::{__jit, jit};
 
-    type Call = fn(&__jit::jit::Array<f32>, u32) -> (__jit::jit::Array<f32>, __jit::jit::Array<__jit::f16>);
+    type Call = fn(&jit::Array<f32>, u32) -> (jit::Array<f32>, jit::Array<__jit::f16>);
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -111,7 +111,7 @@ pub mod cube {
         const WHAT: __jit::Compiled =
             __jit::Compiled { name: "powers", parameters: &["x", "n"], lifted: 0 };
         const CALL: Call = |x, n| __jit::run((__jit::Shared(x), __jit::ByValue(&n), ));
-        LOADED.get::<(__jit::jit::Array<f32>, __jit::jit::Array<__jit::f16>)>(&super::__JIT_BUNDLE, "cube", WHAT, &[], CALL)
+        LOADED.get::<(jit::Array<f32>, jit::Array<__jit::f16>)>(&super::__JIT_BUNDLE, "cube", WHAT, &[], CALL)
     }
 }
 
@@ -123,7 +123,7 @@ pub mod cube {
 #[track_caller]
 pub fn threes(
 ) -> ::core::result::Result<
-    __jit::jit::Array<u32>,
+    jit::Array<u32>,
     __jit::Error,
 > {
     threes::executor()?.call()
@@ -131,9 +131,9 @@ pub fn threes(
 
 /// The executor of the function [`threes`](fn@threes).
 pub mod threes {
-    use super::__jit;
+    use super::{__jit, jit};
 
-    type Call = fn() -> __jit::jit::Array<u32>;
+    type Call = fn() -> jit::Array<u32>;
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -146,6 +146,6 @@ pub mod threes {
         const WHAT: __jit::Compiled =
             __jit::Compiled { name: "threes", parameters: &[], lifted: 0 };
         const CALL: Call = || __jit::run(());
-        LOADED.get::<__jit::jit::Array<u32>>(&super::__JIT_BUNDLE, "threes", WHAT, &[], CALL)
+        LOADED.get::<jit::Array<u32>>(&super::__JIT_BUNDLE, "threes", WHAT, &[], CALL)
     }
 }

@@ -27,11 +27,14 @@ pub struct Builder<'a> {
     site: Site,
 }
 
+/// Compiles a function, with the code of a maker.
+type Compile<'a> = Box<dyn FnOnce(&mut CodeMaker) -> Result<Shipped, Error> + 'a>;
+
 /// A function of a bundle, before it is compiled.
 struct Entry<'a> {
     name: String,
     site: Site,
-    compile: Box<dyn FnOnce(&mut CodeMaker) -> Result<Shipped, Error> + 'a>,
+    compile: Compile<'a>,
 }
 
 /// What was written.
@@ -182,10 +185,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Compiles an entry. A panic in its closure is an error of the entry.
-fn run(
-    maker: &mut CodeMaker,
-    compile: Box<dyn FnOnce(&mut CodeMaker) -> Result<Shipped, Error> + '_>,
-) -> Result<Shipped, Error> {
+fn run(maker: &mut CodeMaker, compile: Compile<'_>) -> Result<Shipped, Error> {
     let compiled = || crate::with_device(Device::Interpreter, || compile(maker));
     catch_unwind(AssertUnwindSafe(compiled)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);

@@ -52,13 +52,14 @@ pub(crate) fn threes() -> UInt {
     UInt::arange(4) * 3
 }
 
-pub(crate) fn compile_saxpy() -> Result<Executor<fn(f32, u32, &Float, Float) -> Float>> {
+type Saxpy = fn(f32, u32, &Float, Float) -> Float;
+type Accumulate = fn(&mut State, &Float, &[UInt]) -> Outcome<Option<Tensor<f32>>>;
+
+pub(crate) fn compile_saxpy() -> Result<Executor<Saxpy>> {
     saxpy::compile(2.0, 3, &Float::placeholder(100), Float::placeholder(100))
 }
 
-pub(crate) fn accumulating(
-    scale: u32,
-) -> Result<Executor<fn(&mut State, &Float, &[UInt]) -> Outcome<Option<Tensor<f32>>>>> {
+pub(crate) fn accumulating(scale: u32) -> Result<Executor<Accumulate>> {
     let mut state = State { sum: Float::placeholder(10), counts: vec![UInt::placeholder(4), UInt::placeholder(5)] };
     accumulate::compile(&mut state, &Float::placeholder(10), &[UInt::placeholder(7)], scale)
 }

@@ -296,7 +296,7 @@ mod tests {
             Single ((n as f32) * 0.1);
             Single (1.0e-3 / a);
             Single (a * 2.5f32) - (1_000.5 - a);
-            Single a.mul_add(a, -2.0).sqrt().atan2((a + 1.0));
+            Single a.mul_add(a, -2.0).sqrt().atan2(a + 1.0);
             Single a.powi(i) + a.powi(3) + a.powi(-2);
             Single ((a as i32) as f32);
             Single (len as f32).ln();

@@ -52,11 +52,23 @@ pub(super) fn write_types<F>(writer: &mut Writer, parameters: &[&str], lifted: u
     writer.number(lifted as u64);
 }
 
-/// Reads the signature of a function: the names and types of its parameters, the type of its result, and how many number
-/// expressions it combines with arrays.
-pub(super) fn read_types(reader: &mut Reader<'_>) -> Read<(Vec<String>, Vec<String>, String, usize)> {
+/// The signature of a function, as a file has it.
+pub(super) struct SavedTypes {
+    /// The names of the parameters.
+    pub(super) names: Vec<String>,
+    /// Their types, without modules.
+    pub(super) types: Vec<String>,
+    /// How many number expressions are combined with arrays.
+    pub(super) lifted: usize,
+}
+
+/// Reads the signature of a function.
+pub(super) fn read_types(reader: &mut Reader<'_>) -> Read<SavedTypes> {
     let texts = |reader: &mut Reader<'_>| reader.list(|reader| reader.text().map(str::to_owned));
-    Ok((texts(reader)?, texts(reader)?, reader.text()?.to_owned(), reader.size()?))
+    let (names, types) = (texts(reader)?, texts(reader)?);
+    // The result is described by its parts.
+    reader.text()?;
+    Ok(SavedTypes { names, types, lifted: reader.size()? })
 }
 
 /// Compares the signature in a file with that of a function.

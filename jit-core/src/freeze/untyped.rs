@@ -18,7 +18,7 @@ use super::function::{Value, condition};
 use super::mismatch::Summary;
 use super::number_text::{self, Typed};
 use super::saved::{self, ReadEntry};
-use super::saved_types::read_types;
+use super::saved_types::{SavedTypes, read_types};
 use super::untyped_layout::{self, ArgumentKind, UntypedArgument, UntypedLayout};
 
 /// An executor whose types the program does not know.
@@ -112,7 +112,7 @@ impl UntypedExecutor {
             return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint(hint));
         };
         let mut reader = Reader::new(&about)?;
-        let (names, types, _, lifted) = read_types(&mut reader)?;
+        let SavedTypes { names, types, lifted } = read_types(&mut reader)?;
         reader.list(|reader| Ok((reader.text()?, reader.text()?)))?;
         let summary = reader.list(Summary::read)?;
         let sizes = reader.list(|reader| reader.text().map(str::to_owned))?;

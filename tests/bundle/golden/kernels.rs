@@ -1,7 +1,7 @@
 // The functions of the bundle `kernels`, written by `jit::bundle` when the program was built.
 static __JIT_BUNDLE: __jit::Bundle = __jit::Bundle::new(include_bytes!("kernels.jit"));
 
-/// The function `saxpy`, as it is compiled at tests/bundle/functions.rs:69.
+/// The function `saxpy`, as it is compiled at tests/bundle/functions.rs:70.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub mod saxpy {
     }
 }
 
-/// The function `accumulate`, with `scale` = `5`, as it is compiled at tests/bundle/functions.rs:70.
+/// The function `accumulate`, with `scale` = `5`, as it is compiled at tests/bundle/functions.rs:71.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub mod accumulate {
     }
 }
 
-/// The function `powers`, as it is compiled at tests/bundle/functions.rs:71.
+/// The function `powers`, as it is compiled at tests/bundle/functions.rs:72.
 ///
 /// # Errors
 ///
@@ -115,7 +115,7 @@ pub mod cube {
     }
 }
 
-/// The function `threes`, as it is compiled at tests/bundle/functions.rs:72.
+/// The function `threes`, as it is compiled at tests/bundle/functions.rs:73.
 ///
 /// # Errors
 ///

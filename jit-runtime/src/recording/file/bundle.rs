@@ -102,7 +102,10 @@ pub fn know_code(maker: &mut CodeMaker, bytes: &[u8]) {
     }
 }
 
-fn read_codes(contents: &[u8]) -> Read<Vec<(Vec<u8>, Box<[u8]>)>> {
+/// An object file, with the key of what it was made of.
+type Code = (Vec<u8>, Box<[u8]>);
+
+fn read_codes(contents: &[u8]) -> Read<Vec<Code>> {
     let mut reader = Reader::new(contents)?;
     let codes = reader.list(|reader| Ok((reader.blob()?.to_vec(), reader.blob()?.into())))?;
     reader.end()?;

@@ -85,25 +85,43 @@ fn function(
     text
 }
 
+/// Lines of a list, each with a comma.
+fn lines(indentation: usize, items: impl IntoIterator<Item = String>) -> String {
+    let begin = " ".repeat(indentation);
+    items.into_iter().map(|item| format!("{begin}{item},\n")).collect()
+}
+
 fn module(name: &str, shipped: &Shipped, parameters: &[Parameter<'_>], result: &str) -> String {
-    let types: Vec<&str> = parameters.iter().map(|parameter| &*parameter.ty).collect();
-    let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
+    let types = lines(8, parameters.iter().map(|parameter| parameter.ty.clone()));
     let labels = parameters.iter().map(|parameter| parameter.shipped.name).chain(shipped.lifted.iter().copied());
-    let labels: Vec<String> = labels.map(|label| format!("{label:?}")).collect();
+    let labels = lines(12, labels.map(|label| format!("{label:?}")));
+    let lifted = shipped.lifted.iter().map(|value| format!("__jit::lifted({value})"));
+    let given = lines(12, parameters.iter().map(Parameter::given).chain(lifted));
+    let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
     let constexprs: Vec<String> = shipped.constexprs.iter().map(|(name, _)| format!("{name:?}")).collect();
-    let mut given: String = parameters.iter().map(|parameter| parameter.given() + ", ").collect();
-    for value in &shipped.lifted {
-        let _ = write!(given, "__jit::lifted({value}), ");
-    }
-    let (own, types, names, labels) = (shipped.name, types.join(", "), names.join(", "), labels.join(", "));
-    let (lifted, constexprs) = (shipped.lifted.len(), constexprs.join(", "));
+    let (own, names, constexprs, lifted) =
+        (shipped.name, names.join(", "), constexprs.join(", "), shipped.lifted.len());
     format!(
         "
 /// The executor of the function [`{name}`](fn@{name}).
 pub mod {name} {{
     use super::{{__jit, jit}};
 
-    type Call = fn({types}) -> {result};
+    type Returned = {result};
+    type Call = fn(
+{types}    ) -> Returned;
+
+    const WHAT: __jit::Compiled = __jit::Compiled {{
+        name: {own:?},
+        parameters: &[
+{labels}        ],
+        lifted: {lifted},
+    }};
+
+    const CALL: Call = |{names}| {{
+        __jit::run((
+{given}        ))
+    }};
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -113,10 +131,7 @@ pub mod {name} {{
     #[track_caller]
     pub fn executor() -> ::core::result::Result<&'static __jit::Executor<Call>, __jit::Error> {{
         static LOADED: __jit::Loaded<Call> = __jit::Loaded::new();
-        const WHAT: __jit::Compiled =
-            __jit::Compiled {{ name: {own:?}, parameters: &[{labels}], lifted: {lifted} }};
-        const CALL: Call = |{names}| __jit::run(({given}));
-        LOADED.get::<{result}>(&super::__JIT_BUNDLE, {name:?}, WHAT, &[{constexprs}], CALL)
+        LOADED.get::<Returned>(&super::__JIT_BUNDLE, {name:?}, WHAT, &[{constexprs}], CALL)
     }}
 }}
 "

@@ -54,11 +54,12 @@ mod target;
 pub use builder::{Builder, Built, BuiltEntry};
 pub use target::Target;
 
-/// Includes a bundle that the build script of the program has written: `include_bundle!(kernels);` is a module `kernels`
-/// with a function for each entry. `include_bundle!(pub kernels);` makes it public.
+/// Includes a bundle that the build script of the program has written: `include_bundle!(kernels);` is a module
+/// `kernels` with a function for each entry. `include_bundle!(pub kernels);` makes it public.
 ///
-/// `include_bundle!(kernels in "folder");` includes a bundle that [`Builder::write_to`](crate::bundle::Builder::write_to)
-/// has written to a folder, which is found as those of `include!` are.
+/// `include_bundle!(kernels in "folder");` includes a bundle that
+/// [`Builder::write_to`](crate::bundle::Builder::write_to) has written to a folder, which is found as those of
+/// `include!` are.
 ///
 /// The page of the module [`bundle`](crate::bundle) has an example.
 #[macro_export]
@@ -67,7 +68,7 @@ macro_rules! include_bundle {
         $crate::include_bundle! {
             $visibility $name in env!(
                 "OUT_DIR",
-                "include_bundle! needs a build script: write `build.rs`, which writes the bundle with `jit::bundle::Builder`"
+                "include_bundle! needs a build script: add `build.rs`, which writes the bundle by `jit::bundle::Builder`"
             )
         }
     };

@@ -1,4 +1,4 @@
-//! Makes the code that files have: decides for which processors, and takes from an earlier file's code what is the same.
+//! Makes the code that files have: decides for which processors, and takes over what an earlier file has of it.
 //!
 //! Code that was made before is found by the key that the disk cache has for it, which is everything that the code
 //! depends on; the keys are compared in full. So a change of one function compiles the kernels of that function alone,

@@ -23,7 +23,41 @@ pub fn saxpy(
 pub mod saxpy {
     use super::{__jit, jit};
 
-    type Call = fn(f32, u32, &jit::Array<f32>, jit::Array<f32>) -> jit::Array<f32>;
+    type Returned = jit::Array<f32>;
+    type Call = fn(
+        f32,
+        u32,
+        &jit::Array<f32>,
+        jit::Array<f32>,
+    ) -> Returned;
+
+    const WHAT: __jit::Compiled = __jit::Compiled {
+        name: "saxpy",
+        parameters: &[
+            "a",
+            "n",
+            "x",
+            "y",
+            "(- a).abs().max(1.5)",
+            "a",
+            "(a * 0.5)",
+            "(n as f32)",
+        ],
+        lifted: 4,
+    };
+
+    const CALL: Call = |a, n, x, y| {
+        __jit::run((
+            __jit::Number(&a),
+            __jit::Number(&n),
+            __jit::Shared(x),
+            __jit::ByValue(&y),
+            __jit::lifted((- a).abs().max(1.5)),
+            __jit::lifted(a),
+            __jit::lifted((a * 0.5)),
+            __jit::lifted((n as f32)),
+        ))
+    };
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -33,10 +67,7 @@ pub mod saxpy {
     #[track_caller]
     pub fn executor() -> ::core::result::Result<&'static __jit::Executor<Call>, __jit::Error> {
         static LOADED: __jit::Loaded<Call> = __jit::Loaded::new();
-        const WHAT: __jit::Compiled =
-            __jit::Compiled { name: "saxpy", parameters: &["a", "n", "x", "y", "(- a).abs().max(1.5)", "a", "(a * 0.5)", "(n as f32)"], lifted: 4 };
-        const CALL: Call = |a, n, x, y| __jit::run((__jit::Number(&a), __jit::Number(&n), __jit::Shared(x), __jit::ByValue(&y), __jit::lifted((- a).abs().max(1.5)), __jit::lifted(a), __jit::lifted((a * 0.5)), __jit::lifted((n as f32)), ));
-        LOADED.get::<jit::Array<f32>>(&super::__JIT_BUNDLE, "saxpy", WHAT, &[], CALL)
+        LOADED.get::<Returned>(&super::__JIT_BUNDLE, "saxpy", WHAT, &[], CALL)
     }
 }
 
@@ -61,7 +92,30 @@ pub fn accumulate(
 pub mod accumulate {
     use super::{__jit, jit};
 
-    type Call = fn(&mut crate::functions::State, &jit::Array<f32>, &[jit::Array<u32>]) -> crate::functions::Outcome<::std::option::Option<jit::tensor::Tensor<f32>>>;
+    type Returned = crate::functions::Outcome<::std::option::Option<jit::tensor::Tensor<f32>>>;
+    type Call = fn(
+        &mut crate::functions::State,
+        &jit::Array<f32>,
+        &[jit::Array<u32>],
+    ) -> Returned;
+
+    const WHAT: __jit::Compiled = __jit::Compiled {
+        name: "accumulate",
+        parameters: &[
+            "state",
+            "x",
+            "list",
+        ],
+        lifted: 0,
+    };
+
+    const CALL: Call = |state, x, list| {
+        __jit::run((
+            __jit::Exclusive(&mut *state),
+            __jit::Shared(x),
+            __jit::Shared(list),
+        ))
+    };
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -71,10 +125,7 @@ pub mod accumulate {
     #[track_caller]
     pub fn executor() -> ::core::result::Result<&'static __jit::Executor<Call>, __jit::Error> {
         static LOADED: __jit::Loaded<Call> = __jit::Loaded::new();
-        const WHAT: __jit::Compiled =
-            __jit::Compiled { name: "accumulate", parameters: &["state", "x", "list"], lifted: 0 };
-        const CALL: Call = |state, x, list| __jit::run((__jit::Exclusive(&mut *state), __jit::Shared(x), __jit::Shared(list), ));
-        LOADED.get::<crate::functions::Outcome<::std::option::Option<jit::tensor::Tensor<f32>>>>(&super::__JIT_BUNDLE, "accumulate", WHAT, &["scale"], CALL)
+        LOADED.get::<Returned>(&super::__JIT_BUNDLE, "accumulate", WHAT, &["scale"], CALL)
     }
 }
 
@@ -98,7 +149,27 @@ pub fn cube(
 pub mod cube {
     use super::{__jit, jit};
 
-    type Call = fn(&jit::Array<f32>, u32) -> (jit::Array<f32>, jit::Array<__jit::f16>);
+    type Returned = (jit::Array<f32>, jit::Array<__jit::f16>);
+    type Call = fn(
+        &jit::Array<f32>,
+        u32,
+    ) -> Returned;
+
+    const WHAT: __jit::Compiled = __jit::Compiled {
+        name: "powers",
+        parameters: &[
+            "x",
+            "n",
+        ],
+        lifted: 0,
+    };
+
+    const CALL: Call = |x, n| {
+        __jit::run((
+            __jit::Shared(x),
+            __jit::ByValue(&n),
+        ))
+    };
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -108,10 +179,7 @@ pub mod cube {
     #[track_caller]
     pub fn executor() -> ::core::result::Result<&'static __jit::Executor<Call>, __jit::Error> {
         static LOADED: __jit::Loaded<Call> = __jit::Loaded::new();
-        const WHAT: __jit::Compiled =
-            __jit::Compiled { name: "powers", parameters: &["x", "n"], lifted: 0 };
-        const CALL: Call = |x, n| __jit::run((__jit::Shared(x), __jit::ByValue(&n), ));
-        LOADED.get::<(jit::Array<f32>, jit::Array<__jit::f16>)>(&super::__JIT_BUNDLE, "cube", WHAT, &[], CALL)
+        LOADED.get::<Returned>(&super::__JIT_BUNDLE, "cube", WHAT, &[], CALL)
     }
 }
 
@@ -133,7 +201,21 @@ pub fn threes(
 pub mod threes {
     use super::{__jit, jit};
 
-    type Call = fn() -> jit::Array<u32>;
+    type Returned = jit::Array<u32>;
+    type Call = fn(
+    ) -> Returned;
+
+    const WHAT: __jit::Compiled = __jit::Compiled {
+        name: "threes",
+        parameters: &[
+        ],
+        lifted: 0,
+    };
+
+    const CALL: Call = || {
+        __jit::run((
+        ))
+    };
 
     /// Returns the executor for the current device. It is read from the bundle once.
     ///
@@ -143,9 +225,6 @@ pub mod threes {
     #[track_caller]
     pub fn executor() -> ::core::result::Result<&'static __jit::Executor<Call>, __jit::Error> {
         static LOADED: __jit::Loaded<Call> = __jit::Loaded::new();
-        const WHAT: __jit::Compiled =
-            __jit::Compiled { name: "threes", parameters: &[], lifted: 0 };
-        const CALL: Call = || __jit::run(());
-        LOADED.get::<jit::Array<u32>>(&super::__JIT_BUNDLE, "threes", WHAT, &[], CALL)
+        LOADED.get::<Returned>(&super::__JIT_BUNDLE, "threes", WHAT, &[], CALL)
     }
 }

@@ -68,7 +68,7 @@ macro_rules! include_bundle {
         $crate::include_bundle! {
             $visibility $name in env!(
                 "OUT_DIR",
-                "include_bundle! needs a build script: add `build.rs`, which writes the bundle by `jit::bundle::Builder`"
+                "include_bundle! needs a `build.rs` that writes the bundle by `jit::bundle::Builder`"
             )
         }
     };

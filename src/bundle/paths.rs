@@ -11,8 +11,8 @@ use crate::{Array, Error, ErrorKind, Instances, Local, Ptr, Size};
 
 /// Words that are no identifiers.
 const KEYWORDS: &str = " as async await break const continue crate dyn else enum extern false fn for gen if impl in \
-    let loop match mod move mut pub ref return self Self static struct super trait true try type union unsafe use where \
-    while abstract become box do final macro override priv typeof unsized virtual yield _ ";
+    let loop match mod move mut pub ref return self Self static struct super trait true try type union unsafe use \
+    where while abstract become box do final macro override priv typeof unsized virtual yield _ ";
 
 /// Returns whether a name can be that of a function in generated code.
 pub(super) fn is_identifier(name: &str) -> bool {

@@ -108,12 +108,14 @@ mod tests {
     fn types_of_the_library_have_their_public_names() {
         assert_eq!(public::<Array<f32>>(), "jit::Array<f32>");
         assert_eq!(public::<[(crate::Half, crate::Mask); 2]>(), { "[(jit::Array<__jit::f16>, jit::Array<bool>); 2]" });
-        assert_eq!(public::<crate::linalg::Vec3<f32>>(), "jit::linalg::Vec3<f32>");
-        assert_eq!(public::<crate::linalg::Mat4<f32>>(), "jit::linalg::Mat4<f32>");
-        assert_eq!(public::<crate::tensor::Tensor<f32>>(), "jit::tensor::Tensor<f32>");
-        assert_eq!(public::<crate::nn::Linear<f32>>(), "jit::nn::Linear<f32>");
+        // Parameters that have their default are not written.
+        assert_eq!(public::<crate::linalg::Vec3<f32>>(), "jit::linalg::Vec3");
+        assert_eq!(public::<crate::linalg::Vec3<f64>>(), "jit::linalg::Vec3<f64>");
+        assert_eq!(public::<crate::linalg::Mat4<f64>>(), "jit::linalg::Matrix<f64, 4>");
+        assert_eq!(public::<crate::tensor::Tensor<f64>>(), "jit::tensor::Tensor<f64>");
+        assert_eq!(public::<crate::nn::Linear<f64>>(), "jit::nn::Linear<f64>");
         assert_eq!(public::<crate::random::Pcg32>(), "jit::random::Pcg32");
-        assert_eq!(public::<crate::texture::Texture2<f32>>(), "jit::texture::Texture2<f32>");
+        assert_eq!(public::<crate::texture::Texture2<f64>>(), "jit::texture::Texture<f64, 2>");
     }
 
     #[test]

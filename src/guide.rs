@@ -8,7 +8,7 @@
 //! | [`autodiff`] | derivatives: variables, traversals, functions of functions, conventions, limits |
 //! | [`modules`] | neural networks: modules, training, state, halves |
 //! | [`executors`] | `f::compile(…)`: functions that are compiled before they are called; why a kernel was compiled |
-//! | [`shipping`] | functions in files, for programs without a compiler |
+//! | [`shipping`] | functions in files, for programs without a compiler: build scripts, C |
 //! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG`, cancelling |
 //! | [`caching`] | what is compiled once, where code is kept, sharing it, security |
 //! | [`speed`] | the profile of a program, what it warns of, when this is fast, and recipes |

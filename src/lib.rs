@@ -130,6 +130,7 @@ pub use jit_runtime::stats::{
 pub use jit_runtime::{Error, ErrorKind, Label, Site};
 
 pub mod bounds;
+pub mod bundle;
 pub mod color;
 pub mod guide;
 pub mod interop;

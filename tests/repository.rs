@@ -145,7 +145,7 @@ fn the_text_that_a_mutant_changes_occurs_once_in_its_file() {
 /// All Rust sources of the repository.
 fn all_sources() -> Vec<std::path::PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crates = ["jit-cli", "jit-core", "jit-macros", "jit-runtime"]
+    let crates = ["jit-c", "jit-cli", "jit-core", "jit-macros", "jit-runtime"]
         .map(|name| ["src", "tests", "benches", "examples"].map(|folder| root.join(name).join(folder)));
     let of_root = ["benches", "examples", "fuzz", "src", "tests", "ui-tests/tests"].map(|folder| root.join(folder));
     let folders = crates.into_iter().flatten().chain(of_root).filter(|folder| folder.exists());

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 
 /// Each crate, its folder, and the crates of the workspace that it may use.
-const FLOORS: [(&str, &str, &[&str]); 6] = [
+const FLOORS: [(&str, &str, &[&str]); 7] = [
     ("jit-runtime", "jit-runtime", &[]),
     ("jit-macros", "jit-macros", &[]),
     ("jit-core", "jit-core", &["jit-runtime"]),
     ("jit", ".", &["jit-core", "jit-macros", "jit-runtime"]),
+    ("jit-c", "jit-c", &["jit-core", "jit-runtime"]),
     ("jit-cli", "jit-cli", &["jit-runtime"]),
     ("ui-tests", "ui-tests", &["jit"]),
 ];

@@ -148,6 +148,7 @@ fn all_markers() -> Markers {
     let mut markers = Markers::new();
     for folder in [
         "tests",
+        "jit-c/tests",
         "jit-cli/tests",
         "jit-core/tests",
         "jit-core/src",

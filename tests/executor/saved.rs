@@ -121,7 +121,7 @@ fn in_a_process_without_a_compiler() -> Result<()> {
 /// The files of earlier versions, and of this one.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/saved");
 
-// rows: N02
+// rows: N02 P41
 #[test]
 fn files_of_earlier_versions_are_read() {
     on_each_device(|| {

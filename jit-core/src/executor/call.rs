@@ -51,6 +51,19 @@ pub fn load<R: Recordable + Build, F>(
     Ok(Executor::new(Arc::new(program), constexprs.into(), invoke))
 }
 
+/// Reads a function from the bytes of a file, which are a part of the program.
+#[doc(hidden)]
+#[track_caller]
+pub fn load_bytes<R: Recordable + Build, F>(
+    what: Compiled,
+    constexprs: &[&'static str],
+    bytes: &[u8],
+    invoke: F,
+) -> Result<Executor<F>, Error> {
+    let (program, constexprs) = Program::of_bytes::<F, R>(what, constexprs, bytes, Site::here())?;
+    Ok(Executor::new(Arc::new(program), constexprs.into(), invoke))
+}
+
 /// Calls the executor that [`enter`] is for. After an error, which [`enter`] returns, the result is an empty one.
 #[doc(hidden)]
 pub fn run<A: Arguments, R: Recordable>(arguments: A) -> R {

@@ -358,7 +358,7 @@ const FEW: usize = 8;
 
 /// The meaning of a word of a layout.
 #[derive(Clone, Copy)]
-enum Tag {
+pub(super) enum Tag {
     Array,
     Repeated,
     Number,
@@ -367,6 +367,15 @@ enum Tag {
     Variant,
     Text,
     Shared,
+}
+
+impl Tag {
+    /// Returns the meaning of a word.
+    pub(super) fn of(word: u64) -> Option<Tag> {
+        let all =
+            [Tag::Array, Tag::Repeated, Tag::Number, Tag::Shape, Tag::Lengths, Tag::Variant, Tag::Text, Tag::Shared];
+        all.get((word & 0xff) as usize).copied()
+    }
 }
 
 fn tag(tag: Tag) -> u64 {

@@ -24,6 +24,16 @@ pub(super) struct Summary {
 }
 
 impl Summary {
+    /// Returns the path, and whether it is that of an array or of a number that may change.
+    pub(super) fn part(&self) -> (&str, bool, bool) {
+        (&self.path, self.what.starts_with("an array of "), self.number.is_some())
+    }
+
+    /// Returns whether it is that of a plain number that matters only if the body decided by it.
+    pub(super) fn is_number(&self, parameter: &str) -> bool {
+        self.number.is_some() && self.path == parameter
+    }
+
     pub(super) fn write(writer: &mut Writer, Summary { path, what, number }: &Summary) {
         writer.text(path);
         writer.text(what);

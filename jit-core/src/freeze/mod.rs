@@ -22,6 +22,7 @@
 //! | comparing replays with the body | `verify` |
 //! | traced modules: recordings before the first call | `ahead` |
 //! | one recording for all calls, which executors are | `program`; calls that do not fit: `mismatch` |
+//! | executors whose types the program does not know | `untyped`, `untyped_layout`; number expressions: `number_text` |
 //! | recordings in files | `saved`; signatures: `saved_types`; frozen functions: `saved_function` |
 //! | how gradients flow through a call | `flows`; its derivative, a frozen function: `derivative`, `again` |
 
@@ -39,12 +40,15 @@ mod host;
 mod layout;
 mod mismatch;
 mod number;
+mod number_text;
 mod program;
 mod record;
 mod saved;
 mod saved_function;
 mod saved_types;
 mod shared;
+mod untyped;
+mod untyped_layout;
 mod verify;
 mod with_state;
 
@@ -71,6 +75,9 @@ pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, m
 #[doc(hidden)]
 pub use program::Compiled;
 pub(crate) use program::Program;
+pub(crate) use saved_types::full_types_of;
+pub use untyped::{GivenArgument, GivenArray, UntypedExecutor, UntypedResult};
+pub use untyped_layout::{ArgumentKind, UntypedArgument};
 #[doc(hidden)]
 pub use with_state::{WithState, state, with_state};
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jit_runtime::device::{Device, DeviceScope, current_device};
-use jit_runtime::recording::file::{FileKind, Reader, SavedRecordings, ToSave, Writer};
+use jit_runtime::recording::file::{CodeMaker, FileKind, Reader, SavedRecordings, ToSave, Writer};
 use jit_runtime::recording::{Recording, Replayed};
 use jit_runtime::{Error, ErrorKind, Site, cache, cancel};
 use parking_lot::Mutex;
@@ -44,8 +44,8 @@ pub struct Compiled {
     pub parameters: &'static [&'static str],
     /// How many of the last arguments are numbers that are passed to each call.
     pub lifted: usize,
-    /// The label of its kernels, file and line: what counts its traces.
-    pub traced: (&'static str, &'static str, u32),
+    /// The label of its kernels, file and line, by which its counters are found, if it is traced in this program.
+    pub traced: Option<(&'static str, &'static str, u32)>,
 }
 
 /// The names and values of `#[constexpr]` parameters.
@@ -108,7 +108,7 @@ impl Program {
             let call = Call::<'_, A, R>::new(&function, site, TypeId::of::<A::Proxies>(), again.cloned());
             Ok::<_, Error>((device, words, widths, call.fix(scratch, arguments, body, gradients)?))
         })?;
-        let counters = counters_of(traced);
+        let counters = traced.and_then(counters_of);
         counters.inspect(|piece| piece.history.count_recording());
         Ok(Program {
             function,
@@ -133,6 +133,23 @@ impl Program {
 
     /// Writes the recording to a file. `F` is the signature of the function.
     pub(crate) fn save<F>(&self, constexprs: &[(&'static str, String)], path: &Path) -> Result<(), Error> {
+        self.write::<F, _>(constexprs, &mut |file| file.save(path))
+    }
+
+    /// Returns the bytes of such a file, with the code of a maker.
+    pub(crate) fn to_bytes<F>(
+        &self,
+        constexprs: &[(&'static str, String)],
+        maker: &mut CodeMaker,
+    ) -> Result<Vec<u8>, Error> {
+        self.write::<F, _>(constexprs, &mut |file| file.to_bytes_with(maker))
+    }
+
+    fn write<F, T>(
+        &self,
+        constexprs: &[(&'static str, String)],
+        finish: &mut dyn FnMut(ToSave<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let (name, site, Fixed { plan, entry, .. }) = (self.function.name, self.function.site, &*self.own);
         if self.own.gradients == Gradients::Flow {
             let hint = "compile it with examples that carry no gradients: pass them as `x.detach()`";
@@ -148,7 +165,7 @@ impl Program {
         writer.list(self.summary.iter(), Summary::write);
         writer.list(self.sizes.iter(), |writer, name| writer.text(name));
         let (about, entries) = (writer.finish(), [(of_entry, &plan.recording)]);
-        ToSave { kind: FileKind::Executor, name, about: &about, entries: &entries }.save(path)
+        finish(ToSave { kind: FileKind::Executor, name, about: &about, entries: &entries })
     }
 
     /// Reads a recording from a file, for calls on the current device. `F` is the signature of the function. Returns
@@ -164,11 +181,39 @@ impl Program {
         let function = Function::at(site, name, parameters, Options::DEFAULT);
         let saved = saved::load(path, current_device()).map_err(|error| error.at(site))?;
         let outcome = Program::of_file::<F, R>((function, lifted), constexprs, saved, site);
-        let counted = |(program, values)| (Program { counters: counters_of(traced), ..program }, values);
+        let counted = |(program, values)| (Program { counters: traced.and_then(counters_of), ..program }, values);
         outcome.map(counted).map_err(|error| {
             let message = format!("the file {} does not fit `{name}`", path.display());
             Error::new(ErrorKind::InvalidArgument, message).at(site).caused_by(error)
         })
+    }
+
+    /// Reads a recording from the bytes of a file, which are a part of the program.
+    pub(crate) fn of_bytes<F, R: Recordable + Build>(
+        what: Compiled,
+        constexprs: &[&'static str],
+        bytes: &[u8],
+        site: Site,
+    ) -> Result<(Program, Constexprs), Error> {
+        let Compiled { name, parameters, lifted, traced: _ } = what;
+        refuse_inside(name, "loaded", site)?;
+        let function = Function::at(site, name, parameters, Options::DEFAULT);
+        let outcome = saved::read(bytes, current_device())
+            .and_then(|saved| Program::of_file::<F, R>((function, lifted), constexprs, saved, site));
+        outcome.map_err(|error| {
+            let message = format!("`{name}` cannot be read from its bundle");
+            Error::new(ErrorKind::InvalidArgument, message).at(site).caused_by(error)
+        })
+    }
+
+    /// Returns how many of the last parameters are numbers that are combined with arrays.
+    pub(crate) fn lifted(&self) -> usize {
+        self.lifted
+    }
+
+    /// Returns whether a parameter is a plain number that may change from call to call.
+    pub(crate) fn is_number(&self, parameter: &str) -> bool {
+        self.summary.iter().any(|part| part.is_number(parameter))
     }
 
     fn of_file<F, R: Recordable + Build>(

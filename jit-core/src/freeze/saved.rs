@@ -132,8 +132,19 @@ pub(super) struct LoadedEntry {
     pub(super) plan: Plan,
 }
 
+/// A recording from a file, before it is known what the result is.
+pub(super) struct ReadEntry {
+    pub(super) words: Box<[u64]>,
+    pub(super) literals: Vec<u64>,
+    pub(super) numbers: Vec<Option<u64>>,
+    pub(super) lifted: Vec<bool>,
+    pub(super) widths: Vec<u32>,
+    pub(super) plan: Plan,
+    pub(super) signature: Signature,
+}
+
 /// Reads a recording.
-pub(super) fn read_entry<R: Recordable + Build>(saved: SavedRecording, site: Site) -> Result<LoadedEntry, Error> {
+pub(super) fn read_untyped(saved: SavedRecording, site: Site) -> Result<ReadEntry, Error> {
     let SavedRecording { about, recording } = saved;
     let mut reader = Reader::new(&about)?;
     let words = reader.list(Reader::number)?.into();
@@ -158,9 +169,6 @@ pub(super) fn read_entry<R: Recordable + Build>(saved: SavedRecording, site: Sit
     if !values.iter().all(is_known) || widths.len() != may_donate.len() {
         return Err(Damaged { at: about.len(), what: "the value of a result" }.into());
     }
-    let result: R = signature.build(signature.zeros())?;
-    let templates = Box::new(LoadedTemplates { result, copies: OnceLock::new() });
-    let templates = ErasedTemplates { templates, signature: result_signature::<(), R> };
     let plan = Plan {
         recording,
         values,
@@ -172,6 +180,15 @@ pub(super) fn read_entry<R: Recordable + Build>(saved: SavedRecording, site: Sit
         flows: None,
         is_loaded: true,
     };
+    Ok(ReadEntry { words, literals, numbers, lifted, widths, plan, signature })
+}
+
+/// Reads a recording, and builds its result.
+pub(super) fn read_entry<R: Recordable + Build>(saved: SavedRecording, site: Site) -> Result<LoadedEntry, Error> {
+    let ReadEntry { words, literals, numbers, lifted, widths, plan, signature } = read_untyped(saved, site)?;
+    let result: R = signature.build(signature.zeros())?;
+    let templates = Box::new(LoadedTemplates { result, copies: OnceLock::new() });
+    let templates = ErasedTemplates { templates, signature: result_signature::<(), R> };
     let entry = Entry::loaded(literals, numbers, (lifted, widths), templates);
     Ok(LoadedEntry { words, entry, plan })
 }
@@ -366,4 +383,10 @@ pub(super) fn load(
 ) -> Result<jit_runtime::recording::file::SavedRecordings, Error> {
     // SAFETY: the documentation of `load` says that files are trusted as shared libraries are.
     unsafe { jit_runtime::recording::file::SavedRecordings::load(path, device) }
+}
+
+/// Reads the bytes of a file, for replays on a device.
+pub(super) fn read(bytes: &[u8], device: Device) -> Result<jit_runtime::recording::file::SavedRecordings, Error> {
+    // SAFETY: the bytes are a part of the program, which is trusted as a whole.
+    unsafe { jit_runtime::recording::file::SavedRecordings::from_bytes(bytes, device) }
 }

@@ -5,15 +5,25 @@
 
 use std::any::type_name;
 
-use jit_runtime::recording::file::{Reader, Writer};
+use jit_runtime::recording::file::{Read, Reader, Writer};
 use jit_runtime::{Error, ErrorKind};
 
 /// The types in a signature, as files have them: without modules and lifetimes, which may change.
 ///
 /// `for<'a> fn(&'a jit::array::Array<f32>, u32) -> my::State` is `["&Array<f32>", "u32"]`, `"State"`.
 pub(super) fn types_of<F>() -> (Vec<String>, String) {
-    let short = without_paths(type_name::<F>());
-    let body = short.split_once("fn(").map_or("", |(_, body)| body);
+    split(&without_paths(type_name::<F>()))
+}
+
+/// The types in a signature, with the modules in which they are defined.
+///
+/// `for<'a> fn(&'a jit::array::Array<f32>, u32) -> my::State` is `["&jit::array::Array<f32>", "u32"]`, `"my::State"`.
+pub(crate) fn full_types_of<F>() -> (Vec<String>, String) {
+    split(&without_lifetimes(type_name::<F>()))
+}
+
+fn split(signature: &str) -> (Vec<String>, String) {
+    let body = signature.split_once("fn(").map_or("", |(_, body)| body);
     let (mut depth, mut parts, mut part) = (0_i32, Vec::new(), String::new());
     let mut rest = body.char_indices();
     for (at, character) in rest.by_ref() {
@@ -40,6 +50,25 @@ pub(super) fn write_types<F>(writer: &mut Writer, parameters: &[&str], lifted: u
     writer.list(types.iter(), |writer, ty| writer.text(ty));
     writer.text(&result);
     writer.number(lifted as u64);
+}
+
+/// The signature of a function, as a file has it.
+pub(super) struct SavedTypes {
+    /// The names of the parameters.
+    pub(super) names: Vec<String>,
+    /// Their types, without modules.
+    pub(super) types: Vec<String>,
+    /// How many number expressions are combined with arrays.
+    pub(super) lifted: usize,
+}
+
+/// Reads the signature of a function.
+pub(super) fn read_types(reader: &mut Reader<'_>) -> Read<SavedTypes> {
+    let texts = |reader: &mut Reader<'_>| reader.list(|reader| reader.text().map(str::to_owned));
+    let (names, types) = (texts(reader)?, texts(reader)?);
+    // The result is described by its parts.
+    reader.text()?;
+    Ok(SavedTypes { names, types, lifted: reader.size()? })
 }
 
 /// Compares the signature in a file with that of a function.
@@ -80,8 +109,19 @@ pub(super) fn check_types<F>(
     }
 }
 
+fn without_lifetimes(name: &str) -> String {
+    let (mut rest, mut text) = (name, String::new());
+    while let Some((before, after)) = rest.split_once('\'') {
+        text.push_str(before);
+        let after = after.trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '_');
+        rest = after.strip_prefix(' ').unwrap_or(after);
+    }
+    text + rest
+}
+
 fn without_paths(name: &str) -> String {
     let (mut short, mut word) = (String::new(), String::new());
+    let name = without_lifetimes(name);
     let mut characters = name.chars().peekable();
     while let Some(character) = characters.next() {
         if character.is_alphanumeric() || character == '_' {
@@ -89,9 +129,6 @@ fn without_paths(name: &str) -> String {
         } else if character == ':' && characters.peek() == Some(&':') {
             characters.next();
             word.clear();
-        } else if character == '\'' {
-            while characters.next_if(|next| next.is_alphanumeric() || *next == '_').is_some() {}
-            characters.next_if_eq(&' ');
         } else {
             short.push_str(&std::mem::take(&mut word));
             short.push(character);
@@ -111,6 +148,9 @@ mod tests {
         assert_eq!(arguments, ["&Array<f32>", "Vec<(u32, Option<Array<u32>>)>", "[f32; 2]"]);
         assert_eq!(result, "Result<String, u8>");
         assert_eq!(types_of::<fn()>(), (vec![], "()".to_owned()));
+        let (arguments, result) = full_types_of::<Fn1>();
+        assert!(arguments[0].starts_with("&jit_core::array::") && arguments[0].ends_with("::Array<f32>"));
+        assert_eq!(result, "core::result::Result<alloc::string::String, u8>");
         assert_eq!(types_of::<fn(u8)>(), (vec!["u8".to_owned()], "()".to_owned()));
     }
 }

@@ -281,7 +281,9 @@ impl Compiled<'_> {
         let labels = self.arguments().map(|parameter| parameter.label.clone());
         let texts = lifted.iter().map(|lifted| lifted.value.to_token_stream().to_string());
         let (name, count) = (function.sig.ident.to_string(), lifted.len());
-        let traced = quote_spanned!(*place=> (#label, ::core::file!(), ::core::line!()));
+        let traced = quote_spanned! {*place=>
+            ::core::option::Option::Some((#label, ::core::file!(), ::core::line!()))
+        };
         quote_spanned! {self.span()=>
             #private::freeze::Compiled {
                 name: #name, parameters: &[#(#labels,)* #(#texts),*], lifted: #count, traced: #traced

@@ -22,8 +22,9 @@
 //! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
 //! | how executors use it | `policy` |
-//! | code that travels with recordings in files | `portable` |
+//! | code that travels with recordings in files | `portable`; for which processors: `code_maker` |
 
+mod code_maker;
 mod compile;
 pub(crate) mod cost;
 pub(crate) mod determinism;
@@ -58,13 +59,14 @@ use crate::stats::CacheOutcome;
 use crate::{Error, stats};
 use crate::{Label, Site};
 
+pub use code_maker::{CodeMaker, CodeTarget};
 pub(crate) use entry::Entry;
 pub use hash::{are_all_zero as are_all_hashes_zero, are_zero as are_hashes_zero};
 pub use levels::{CacheLevel, LevelStats, bounds, clear_level, level, watch_recordings};
 use literals::{Literal, Promoted, Skeletons};
 use optimised::OptimisedKernels;
 pub use policy::{CachePolicy, PolicyScope};
-pub(crate) use portable::{PortableCode, entries_of, entry_as_is, portable_code};
+pub(crate) use portable::{PortableCode, entries_of, entry_as_is};
 use store::Store;
 pub use stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
 use traces::Traces;

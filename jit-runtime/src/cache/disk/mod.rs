@@ -106,6 +106,11 @@ pub(super) fn get() -> Option<&'static Disk<'static>> {
     DISK.as_ref()
 }
 
+/// The key of the code of a kernel, whose canonical bytes are given: everything that the code depends on.
+pub(super) fn key_of_code(kernel: &[u8], options: CodeOptions, target: &Target, llvm: &str) -> Vec<u8> {
+    Key::of_code(kernel, options, target, llvm).bytes
+}
+
 impl Settings {
     fn of(config: &config::Config) -> Settings {
         Settings {

@@ -3,7 +3,7 @@
 use super::bytes::Writer;
 use super::parts::{write_call, write_checks, write_code};
 use crate::backend::CodeOptions;
-use crate::cache;
+use crate::cache::CodeMaker;
 use crate::ir::encode;
 use crate::launch;
 use crate::recording::host::HostStep;
@@ -14,7 +14,7 @@ use crate::recording::{
 use crate::{Error, ErrorKind};
 
 /// Appends a recording.
-pub(super) fn recording(writer: &mut Writer, recording: &Recording) -> Result<(), Error> {
+pub(super) fn recording(writer: &mut Writer, recording: &Recording, maker: &mut CodeMaker) -> Result<(), Error> {
     let Recording { sizes, slots, steps, outputs, inputs, scalars, .. } = recording;
     write_sizes(writer, sizes);
     writer.number((*inputs).into());
@@ -22,7 +22,7 @@ pub(super) fn recording(writer: &mut Writer, recording: &Recording) -> Result<()
     writer.number(slots.len() as u64);
     slots.iter().try_for_each(|slot| write_slot(writer, slot))?;
     writer.number(steps.len() as u64);
-    steps.iter().try_for_each(|step| write_step(writer, recording, step))?;
+    steps.iter().try_for_each(|step| write_step(writer, recording, step, maker))?;
     writer.list(outputs.iter(), |writer, slot| writer.number(slot.0.into()));
     Ok(())
 }
@@ -77,11 +77,11 @@ fn write_slots(writer: &mut Writer, slots: &[SlotId]) {
     writer.list(slots.iter(), |writer, slot| writer.number(slot.0.into()));
 }
 
-fn write_step(writer: &mut Writer, recording: &Recording, step: &Step) -> Result<(), Error> {
+fn write_step(writer: &mut Writer, recording: &Recording, step: &Step, maker: &mut CodeMaker) -> Result<(), Error> {
     match step {
         Step::Kernel(kernel) => {
             writer.byte(0);
-            write_kernel(writer, recording, kernel)?;
+            write_kernel(writer, recording, kernel, maker)?;
         }
         Step::Library(LibraryStep { call, sizes, fill, inputs, outputs, site }) => {
             writer.byte(1);
@@ -133,7 +133,12 @@ fn refuse_host(host: &HostStep) -> Error {
         .with_hint("pass what the host computes as an argument, or save a function without this call")
 }
 
-fn write_kernel(writer: &mut Writer, recording: &Recording, step: &KernelStep) -> Result<(), Error> {
+fn write_kernel(
+    writer: &mut Writer,
+    recording: &Recording,
+    step: &KernelStep,
+    maker: &mut CodeMaker,
+) -> Result<(), Error> {
     let kernel = step.kernel();
     writer.blob(&encode::to_bytes(kernel));
     writer.flag(step.template.is_some());
@@ -153,7 +158,7 @@ fn write_kernel(writer: &mut Writer, recording: &Recording, step: &KernelStep) -
     writer.option(step.site, Writer::site);
     writer.option(step.checks.as_ref(), write_checks);
     let options: Vec<CodeOptions> = launch::all_code_options(kernel);
-    let codes = cache::portable_code(recording.device, kernel, &options)?;
+    let codes = maker.codes(recording.device, kernel, &options)?;
     writer.list(codes.iter(), write_code);
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 8 | `JITSAVED` |
 //! | 4 | the version of the form |
-//! | 4 | what it is: an executor, or a frozen function |
+//! | 4 | what it is: an executor, a frozen function, a bundle, or code |
 //! | 8 | the bytes of the contents |
 //! | 32 | BLAKE3 of all other bytes |
 //! | … | the contents |
@@ -35,10 +35,14 @@ pub enum FileKind {
     Executor,
     /// A frozen function: its recordings.
     Frozen,
+    /// Several executors, by name: a [`Bundle`](super::Bundle).
+    Bundle,
+    /// Machine code without recordings, which the next bundle may use.
+    Code,
 }
 
 impl FileKind {
-    const ALL: [FileKind; 2] = [FileKind::Executor, FileKind::Frozen];
+    const ALL: [FileKind; 4] = [FileKind::Executor, FileKind::Frozen, FileKind::Bundle, FileKind::Code];
 
     /// What it is called in messages.
     #[must_use]
@@ -46,6 +50,8 @@ impl FileKind {
         match self {
             FileKind::Executor => "an executor",
             FileKind::Frozen => "a frozen function",
+            FileKind::Bundle => "a bundle of executors",
+            FileKind::Code => "code without recordings",
         }
     }
 }

@@ -30,7 +30,9 @@
 //! | the parts of steps that have a form of their own | `parts` |
 //! | recording → bytes | `encode` |
 //! | bytes → recording | `decode` |
+//! | several executors in one file, and code that was made before | `bundle` |
 
+mod bundle;
 mod bytes;
 mod decode;
 mod encode;
@@ -41,10 +43,12 @@ mod tests;
 
 use std::path::Path;
 
+pub use bundle::{Bundle, bundle_bytes, code_bytes, know_code};
 pub use bytes::{Damaged, Read, Reader, Writer};
 pub use format::{FileKind, OLDEST, VERSION};
 
 use super::Recording;
+pub use crate::cache::{CodeMaker, CodeTarget};
 use crate::config::Device;
 use crate::{Error, ErrorKind};
 
@@ -88,13 +92,22 @@ impl ToSave<'_> {
     ///
     /// A recording that calls the host, with the line; a kernel that does not compile.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        self.to_bytes_with(&mut CodeMaker::for_devices_of_recordings())
+    }
+
+    /// Returns the bytes of the file, with the code of a maker.
+    ///
+    /// # Errors
+    ///
+    /// As [`ToSave::to_bytes`].
+    pub fn to_bytes_with(&self, maker: &mut CodeMaker) -> Result<Vec<u8>, Error> {
         let mut writer = Writer::default();
         writer.text(self.name);
         writer.blob(self.about);
         writer.number(self.entries.len() as u64);
         for (about, recording) in self.entries {
             writer.blob(about);
-            encode::recording(&mut writer, recording)?;
+            encode::recording(&mut writer, recording, maker)?;
         }
         Ok(format::seal(self.kind, &writer.finish()))
     }

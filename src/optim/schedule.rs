@@ -70,8 +70,8 @@ impl Schedule {
         Schedule::phase(from, to, steps, Curve::Linear)
     }
 
-    /// Follows half a cosine: `b + (a − b) (1 + cos(π t / n)) / 2` (I. Loshchilov, F. Hutter, “SGDR: Stochastic Gradient
-    /// Descent with Warm Restarts”, 2017).
+    /// Follows half a cosine: `b + (a − b) (1 + cos(π t / n)) / 2` (I. Loshchilov, F. Hutter, “SGDR: Stochastic
+    /// Gradient Descent with Warm Restarts”, 2017).
     #[must_use]
     pub fn cosine(from: f64, to: f64, steps: u32) -> Schedule {
         Schedule::phase(from, to, steps, Curve::Cosine)
@@ -152,13 +152,13 @@ impl Schedule {
         let mut step = self.steps.clone();
         if self.repeats {
             let all = self.phases.iter().map(|phase| phase.length.clone()).reduce(|sum, length| sum + length);
-            step = step % all.unwrap_or_else(|| UInt::from(0)).max(1);
+            step %= all.unwrap_or_else(|| UInt::from(0)).max(1);
         }
         let mut begins = Vec::with_capacity(self.phases.len());
         let mut begin = UInt::from(0);
         for phase in &self.phases {
             begins.push(begin.clone());
-            begin = begin + &phase.length;
+            begin += &phase.length;
         }
         // From the last phase to the first: each has the steps before its end.
         let earlier = |value: Option<Float64>, (phase, begin): (&Phase, &UInt)| {

@@ -14,17 +14,17 @@ use crate::{check_function, check_second, on_each_device};
 /// Functions whose results do not depend on contents of floats, or whose derivative is zero everywhere; integers,
 /// masks, shapes, the host; and constructors.
 const WITHOUT_DERIVATIVES: &str = "
-    advance all_components any_component arange_step argmax argmin argsort argsort_descending argsort_with ascending
-    bernoulli bincount bitcast channels choice components count_zeros descending device div_ceil div_euclid
-    exponential eye fill_like fmt_shaped fmt_unread from_bytes from_morton from_var full_like gather_once
-    gather_repeated halton histogram ilog2 integers integers_between into_var is_evaluated is_in_loop is_infinite
-    is_literal is_power_of_two is_sign_negative is_sign_positive leading_ones linspace_open map_floats matmul_of_sizes
-    mul_hi ndim next_f32 next_f32x4 next_f64 next_f64x2 next_float next_float_x4 next_u32 next_u32_below next_u32x4
-    next_u64 next_u64_below next_u64x2 none normal owen_sobol owned_with_paths permutation philox4x32 r2 r_sequence
-    random range range_step read_into reduce_and reduce_or rem_euclid rng rotate_left rotate_right rounds run sample
-    scatter_inc scatter_inc_masked searchsorted searchsorted_right seeded shuffle size sizes sobol sobol_bits
-    source_of_gather stepped swap_bytes to_bytes to_morton trailing_ones try_compress uniform unique unique_all unit
-    van_der_corput variant view with_rounds wrap
+    advance all_components any_component arange_step argmax argmin argsort argsort_descending argsort_with
+    ascending bernoulli bincount bitcast channels choice components count_zeros descending device div_ceil
+    div_euclid exponential eye fill_like fmt_shaped fmt_unread from_buffer from_bytes from_morton from_var
+    full_like gather_once gather_repeated halton histogram ilog2 integers integers_between into_var is_evaluated
+    is_in_loop is_infinite is_literal is_power_of_two is_sign_negative is_sign_positive leading_ones linspace_open
+    map_floats matmul_of_sizes mul_hi ndim next_f32 next_f32x4 next_f64 next_f64x2 next_float next_float_x4
+    next_u32 next_u32_below next_u32x4 next_u64 next_u64_below next_u64x2 none normal owen_sobol owned_with_paths
+    permutation philox4x32 r2 r_sequence random range range_step read_into reduce_and reduce_or rem_euclid rng
+    rotate_left rotate_right rounds run sample scatter_inc scatter_inc_masked searchsorted searchsorted_right
+    seeded shuffle size sizes sobol sobol_bits source_of_gather stepped swap_bytes to_bytes to_morton trailing_ones
+    try_compress uniform unique unique_all unit van_der_corput variant view with_rounds wrap
 ";
 
 /// Functions through which gradients do not flow: an error says so.

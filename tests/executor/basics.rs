@@ -173,6 +173,22 @@ fn recordings_and_calls_are_counted_at_the_function() {
     });
 }
 
+/// A function whose name is a keyword.
+#[jit]
+fn r#yield(x: &Float) -> Float {
+    x + 1.0
+}
+
+#[test]
+fn functions_may_have_raw_names() {
+    on_each_device(|| {
+        let exe = r#yield::compile(&Float::placeholder(9))?;
+        assert_eq!(exe.call(&Float::from([1.0, 2.0]))?.to_vec()?, [2.0, 3.0]);
+        assert_eq!(r#yield(&Float::from([4.0])).to_vec()?, [5.0]);
+        Ok(())
+    });
+}
+
 // rows: K114
 #[test]
 fn policies_decide_whether_the_cache_is_used() {

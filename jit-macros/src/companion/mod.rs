@@ -13,7 +13,7 @@ mod place;
 mod signature;
 
 use crate::jit::identifiers;
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{GenericParam, ItemFn, ItemImpl};
 
@@ -24,7 +24,7 @@ pub(crate) fn beside(place: Place, function: &ItemFn, items: &TokenStream) -> Op
     let (vis, name) = (&function.vis, &function.sig.ident);
     match place {
         Place::Free => {
-            let module = format_ident!("jit_beside_{}", name);
+            let module = format_ident!("jit_beside_{}", name, span = Span::call_site());
             // Items of a private type's implementation may be as visible as the function, but not more than the type.
             Some(quote_spanned! {name.span()=>
                 #[cfg(not(doc))]
@@ -83,7 +83,7 @@ pub(crate) fn beside_trait(block: &ItemImpl, items: &TokenStream) -> Option<Toke
 
 /// Returns the path of the type beside a function, which a user's module or type does not hide.
 pub(crate) fn type_beside(function: &Ident) -> TokenStream {
-    let module = format_ident!("jit_beside_{}", function);
+    let module = format_ident!("jit_beside_{}", function, span = Span::call_site());
     quote!(#module::#function)
 }
 
@@ -91,6 +91,6 @@ pub(crate) fn type_beside(function: &Ident) -> TokenStream {
 pub(crate) fn item_name(place: Place, function: &Ident, what: &str) -> Ident {
     match place {
         Place::Free => Ident::new(what, function.span()),
-        Place::Inherent | Place::Member => format_ident!("{}_{}", function, what),
+        Place::Inherent | Place::Member => format_ident!("{}_{}", function, what, span = Span::call_site()),
     }
 }

@@ -48,8 +48,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoDevice`] if the current device cannot be used, and [`ErrorKind::InvalidArgument`] if its memory is
-    /// not the host's; the function is then dropped and not called.
+    /// [`ErrorKind::NoDevice`] if the current device cannot be used, and [`ErrorKind::InvalidArgument`] if its memory
+    /// is not the host's; the function is then dropped and not called.
     ///
     /// # Safety
     ///

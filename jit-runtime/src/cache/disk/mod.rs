@@ -55,8 +55,8 @@ use lease::{Lease, Locks, Turn};
 /// Kernels that take less time to compile are not stored: reading one takes nearly as long.
 const LEAST_COMPILE_TIME: Duration = Duration::from_micros(500);
 
-/// What knowing the literals of a kernel saves: compiling it once more. About what quick code takes, so that these small
-/// files do not outlive kernels.
+/// What knowing the literals of a kernel saves: compiling it once more. About what quick code takes, so that these
+/// small files do not outlive kernels.
 const COMPILE_TIME_PER_OP: Duration = Duration::from_micros(50);
 /// The length of the names of entries: digests in hexadecimal.
 const ENTRY_NAME: usize = 64;

@@ -25,9 +25,17 @@ pub fn current_device() -> Device {
     SCOPED.get().unwrap_or_else(process_device)
 }
 
+#[inline]
 fn process_device() -> Device {
-    let chosen = Device::from_index(CHOSEN.load(Ordering::Relaxed));
-    chosen.or(config::get().device).unwrap_or(Device::Cpu)
+    Device::from_index(CHOSEN.load(Ordering::Relaxed)).unwrap_or_else(configured_device)
+}
+
+#[cold]
+fn configured_device() -> Device {
+    let device = config::get().device.unwrap_or(Device::Cpu);
+    // The configuration stays as it is, and a device that another thread has set meanwhile counts.
+    let _ = CHOSEN.compare_exchange(UNCHOSEN, device.index(), Ordering::Relaxed, Ordering::Relaxed);
+    device
 }
 
 /// Sets the device for new values of the process.

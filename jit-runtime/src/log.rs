@@ -23,6 +23,7 @@ pub fn log_level() -> Level {
 }
 
 /// Emits a message of a level to all receivers.
+#[inline]
 pub fn emit(level: Level, message: impl Fn() -> String) {
     match level {
         Level::Off => return,

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jit_runtime::device::Device;
 use jit_runtime::ir::print::Literal;
@@ -47,12 +48,16 @@ thread_state! {
     static STATE: State = State(RefCell::new(None));
 }
 
+/// The number of scopes of all threads: while there is none, evaluations do not ask for the state of their thread.
+static SCOPES: AtomicUsize = AtomicUsize::new(0);
+
 /// Until this is dropped, launches of this thread are inspected.
 pub(crate) struct Scope(Option<Inspection>);
 
 impl Scope {
     /// Begins to inspect.
     pub(crate) fn begin(mode: Mode) -> Scope {
+        SCOPES.fetch_add(1, Ordering::Relaxed);
         Scope(STATE.with(|state| state.0.replace(Some(Inspection { mode, found: None }))))
     }
 
@@ -65,17 +70,22 @@ impl Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         STATE.with(|state| state.0.replace(self.0.take()));
+        SCOPES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Returns what is done with launches, if that is still to be done.
 pub(crate) fn mode() -> Option<Mode> {
+    if SCOPES.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
     STATE.with(|state| state.0.borrow().as_ref().filter(|all| all.found.is_none()).map(|all| all.mode))
 }
 
 /// Returns whether this thread inspects.
+#[inline]
 pub(crate) fn is_on() -> bool {
-    STATE.with(|state| state.0.borrow().is_some())
+    SCOPES.load(Ordering::Relaxed) != 0 && STATE.with(|state| state.0.borrow().is_some())
 }
 
 fn note(found: Error) {

@@ -31,7 +31,7 @@ use std::sync::{Arc, Once};
 use jit_runtime::device::current_device;
 use jit_runtime::dump::{self, Form};
 use jit_runtime::fork::Held;
-use jit_runtime::launch::{Launch, Notes, TraceOrigins, prepare};
+use jit_runtime::launch::{Launch, Notes, TraceOrigins, has_separate_memory, prepare};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
 use jit_runtime::stats::Scheduling;
@@ -316,6 +316,9 @@ fn build(
 /// Copies constants in memory that the current device cannot access: the host wrote them where new values were then.
 fn constants_here(graph: &order::Graph<'_>) -> Result<emit::Outputs, Error> {
     let mut copies = emit::Outputs::default();
+    if !has_separate_memory() {
+        return Ok(copies);
+    }
     for (number, entry) in (0_u32..).zip(&graph.entries) {
         if !entry.is_evaluated || entry.var.devices() != Devices::NONE {
             continue;

@@ -3,7 +3,7 @@
 
 use super::{Argument, Ready};
 use crate::ir::Type;
-use crate::machine::share_memory;
+use crate::machine::{share_memory, uses_host_memory};
 use crate::stats::ParamFacts;
 use crate::{Error, ErrorKind};
 
@@ -55,7 +55,7 @@ fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result
         return Err("is a buffer where a scalar is expected".into());
     }
     let device = ready.entry.facts.device;
-    if !share_memory(buffer.device(), device) {
+    if !(buffer.is_on_host() && uses_host_memory(device) || share_memory(buffer.device(), device)) {
         return Err(format!("is in memory of `{}`, which code of `{device}` cannot access", buffer.device()));
     }
     let needed = if param.reduction.is_some() {

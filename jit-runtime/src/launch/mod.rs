@@ -65,7 +65,9 @@ pub use crate::cache::determinism::{is_deterministic, set_deterministic};
 pub use crate::machine::fork::watch as watch_forks;
 pub(crate) use crate::machine::host::{REUSED_BYTES, all_code_options, batch, effort};
 pub use crate::machine::host::{set_threads, threads};
-pub use crate::machine::{AccessKind, Argument, CheckedAccess, CheckedAssertion, Checks, alloc_result};
+pub use crate::machine::{
+    AccessKind, Argument, CheckedAccess, CheckedAssertion, Checks, alloc_result, has_separate_memory,
+};
 pub(crate) use crate::machine::{Ready, wait_for_all};
 pub use known::{KnownLaunch, TraceOrigins};
 

@@ -3,7 +3,8 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Machine, of, share_memory};
+use super::{Machine, of, share_memory, uses_host_memory};
+use crate::config::Device;
 use crate::current_device::current_device;
 use crate::memory::Buffer;
 use crate::memory::failure::Failure;
@@ -22,7 +23,7 @@ impl Buffer {
     /// cannot be used.
     pub fn alloc(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
         // SAFETY: the memory is written before it is shared.
-        let buffer = unsafe { allocate(size_bytes, true)? };
+        let buffer = unsafe { allocate(current_device(), size_bytes, true)? };
         // SAFETY: the buffer is not shared yet.
         unsafe { buffer.zero() };
         Ok(buffer)
@@ -40,7 +41,7 @@ impl Buffer {
     #[inline]
     pub unsafe fn alloc_uninit(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
         // SAFETY: the caller's promise.
-        unsafe { allocate(size_bytes, false) }
+        unsafe { allocate(current_device(), size_bytes, false) }
     }
 
     /// Makes a buffer of memory of the host that somebody else has allocated, on the current device. Nothing writes it.
@@ -130,7 +131,8 @@ impl Buffer {
     #[inline]
     #[must_use]
     pub fn is_accessible(&self) -> bool {
-        share_memory(self.device(), current_device())
+        let current = current_device();
+        self.is_on_host() && uses_host_memory(current) || share_memory(self.device(), current)
     }
 
     /// The contents where launches on the current device can access them: this buffer, or a copy of it as it is now.
@@ -154,14 +156,13 @@ impl Buffer {
     }
 }
 
-/// Allocates memory on the current device: zeroed if that is asked for and it is not the host's.
+/// Allocates memory on a device: zeroed if that is asked for and it is not the host's.
 ///
 /// # Safety
 ///
 /// As for [`Buffer::alloc_uninit`].
 #[inline]
-unsafe fn allocate(size_bytes: usize, is_zeroed: bool) -> Result<Arc<Buffer>, Error> {
-    let device = current_device();
+pub(super) unsafe fn allocate(device: Device, size_bytes: usize, is_zeroed: bool) -> Result<Arc<Buffer>, Error> {
     match of(device)?.allocate(size_bytes, is_zeroed)? {
         Some(remote) => Ok(Buffer::on_machine(remote, size_bytes, device)),
         // SAFETY: the caller's promise.

@@ -108,6 +108,19 @@ fn gpu(number: u8) -> Result<Selected, Error> {
     }
 }
 
+/// Whether the memory of a device is that of the host: as its capability says, without opening a machine.
+#[inline]
+pub(crate) fn uses_host_memory(device: Device) -> bool {
+    !matches!(device, Device::Cuda(_))
+}
+
+/// Whether some machine in use has memory of its own.
+#[inline]
+#[must_use]
+pub fn has_separate_memory() -> bool {
+    separate::opened().next().is_some()
+}
+
 /// Whether two devices have the same memory.
 #[inline]
 pub(crate) fn share_memory(a: Device, b: Device) -> bool {
@@ -134,10 +147,11 @@ pub(crate) fn wait_for_all() {
 ///
 /// As for [`Buffer::alloc_uninit`]. The first launch that accesses it must write all of it.
 pub unsafe fn alloc_result(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
-    match of(current_device::current_device())?.reusable_memory(size_bytes) {
+    let device = current_device::current_device();
+    match of(device)?.reusable_memory(size_bytes) {
         Some(buffer) => Ok(buffer),
         // SAFETY: the caller's promise.
-        None => unsafe { Buffer::alloc_uninit(size_bytes) },
+        None => unsafe { buffers::allocate(device, size_bytes, false) },
     }
 }
 
@@ -175,7 +189,7 @@ impl Machine for Selected {
         select!(self, machine => machine.code_options(kernel, width, arguments))
     }
 
-    #[inline]
+    #[inline(always)]
     fn launch(&self, ready: Ready) -> Result<(), Error> {
         select!(self, machine => machine.launch(ready))
     }

@@ -167,7 +167,8 @@ impl Buffer {
     }
 
     /// Whether the host can access the contents in place.
-    fn is_on_host(&self) -> bool {
+    #[inline]
+    pub(crate) fn is_on_host(&self) -> bool {
         !matches!(&*self.storage, Storage::Remote(_))
     }
 

@@ -78,7 +78,7 @@ impl Machine for Host {
         options::code_options(kernel, width, arguments)
     }
 
-    #[inline]
+    #[inline(always)]
     fn launch(&self, ready: Ready) -> Result<(), Error> {
         launch(ready)
     }
@@ -105,6 +105,7 @@ fn memory_for(device: Device) -> DeviceScope {
     DeviceScope::enter(if Device::HOST.contains(&device) { device } else { Device::Interpreter })
 }
 
+#[inline(always)]
 fn launch(mut ready: Ready) -> Result<(), Error> {
     let token = Token::current();
     let estimate = ready.entry.cost.estimate(ready.width);

@@ -12,7 +12,7 @@ use crate::trace::region;
 
 /// Runs a function, and measures what it does: returns a [`Profile`] with the time, the bytes and the threads of each
 /// kernel, and with warnings about what costs more than necessary. What the function returns is dropped;
-/// [`with_result`](crate::profile::with_result) returns it, too.
+/// [`with_result`] returns it, too.
 ///
 /// It waits for all launches at the begin and at the end. Evaluation is lazy, so a computation that is to be measured
 /// must be evaluated in the function. Launches of all threads belong to the profile. Profiles may nest and overlap:
@@ -49,7 +49,7 @@ pub fn profile<R>(run: impl FnOnce() -> R) -> Result<Profile, Error> {
     with_result(run).map(|(_, profile)| profile)
 }
 
-/// Runs a function, and returns its result with a [`Profile`](Profile): see [`profile`](profile()).
+/// Runs a function, and returns its result with a [`Profile`]: see [`profile`](profile()).
 ///
 /// ```
 /// # use jit_core as jit;

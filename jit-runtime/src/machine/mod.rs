@@ -124,8 +124,7 @@ pub fn has_separate_memory() -> bool {
 /// Whether two devices have the same memory.
 #[inline]
 pub(crate) fn share_memory(a: Device, b: Device) -> bool {
-    let shares = |device| of(device).is_ok_and(|machine| machine.capabilities().shares_host_memory);
-    a == b || shares(a) && shares(b)
+    a == b || uses_host_memory(a) && uses_host_memory(b)
 }
 
 /// Returns when all earlier launches on all machines are done.

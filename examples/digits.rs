@@ -104,7 +104,11 @@ fn run<M: Net<H>, H: FloatElement>(
     println!("{:.2} % of {} digits that it has not seen are right", 100.0 * right, digits.test.len());
     println!("{} recordings, {} steps left out", training::recordings(), training.skipped()?);
     println!("wrote {}", state.display());
-    shared::picture::write(&pictures::curve(training.losses()), &options.out, &format!("{}-loss.png", options.name))?;
+    shared::picture::write(
+        &shared::curve::curve(training.losses()),
+        &options.out,
+        &format!("{}-loss.png", options.name),
+    )?;
     shared::picture::write(&pictures::mistakes(&mistakes), &options.out, &format!("{}-mistakes.png", options.name))?;
     Ok(())
 }

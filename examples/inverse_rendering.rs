@@ -145,7 +145,7 @@ fn recover(size: u32, steps: u32, passes: u32, out: &Path) -> Result<(), String>
         let picture = develop(light, size).map_err(|error| error.to_string())?;
         picture::write(&picture, out, &format!("inverse_rendering-{name}.png"))?;
     }
-    picture::write(&curve(&losses), out, "inverse_rendering-loss.png")?;
+    picture::write(&shared::curve::curve(&losses), out, "inverse_rendering-loss.png")?;
     let [x, y, z] = [&guess.lamp.x, &guess.lamp.y, &guess.lamp.z].map(|x| x.item().unwrap_or(f32::NAN));
     println!("the corner of the lamp: ({x:.2}, {y:.2}, {z:.2}), in truth (-3.60, 5.50, -0.40)");
     Ok(())
@@ -193,17 +193,4 @@ fn develop(light: &Vec3, size: u32) -> jit::Result<RgbImage> {
         let pixel = (y * size + x) as usize;
         Rgb([red[pixel], green[pixel], blue[pixel]])
     }))
-}
-
-/// Draws the losses by step, both axes linear.
-fn curve(losses: &[f32]) -> RgbImage {
-    const SIZE: (u32, u32) = (480, 240);
-    let mut picture = RgbImage::from_pixel(SIZE.0, SIZE.1, Rgb([255; 3]));
-    let highest = losses.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-    for x in 0..SIZE.0 {
-        let loss = losses[x as usize * losses.len() / SIZE.0 as usize];
-        let top = ((1.0 - loss / highest) * (SIZE.1 - 1) as f32) as u32;
-        (top..SIZE.1).for_each(|y| picture.put_pixel(x, y, Rgb([70, 110, 180])));
-    }
-    picture
 }

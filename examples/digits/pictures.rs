@@ -1,4 +1,4 @@
-//! The curve of the losses, and the digits that were taken for others.
+//! The digits that were taken for others.
 
 use image::{Rgb, RgbImage, imageops};
 
@@ -12,32 +12,6 @@ const SCALE: u32 = 8;
 const CELL: u32 = 8 * SCALE + 8;
 /// The digits in a row.
 const COLUMNS: u32 = 8;
-
-/// Draws losses on a logarithmic scale, with a line at each power of ten.
-pub(crate) fn curve(losses: &[f32]) -> RgbImage {
-    let (width, height) = (640, 360);
-    let mut picture = RgbImage::from_pixel(width, height, WHITE);
-    let logs: Vec<f32> = losses.iter().map(|loss| loss.max(1e-6).log10()).collect();
-    let low = logs.iter().copied().fold(f32::MAX, f32::min).floor();
-    let high = logs.iter().copied().fold(f32::MIN, f32::max).ceil().max(low + 1.0);
-    let row = |log: f32| ((high - log) / (high - low) * (height - 1) as f32) as u32;
-    for power in low as i32..=high as i32 {
-        (0..width).for_each(|x| picture.put_pixel(x, row(power as f32), GREY));
-    }
-    let value = |x: u32| {
-        let at = x as f32 / (width - 1) as f32 * (logs.len() - 1) as f32;
-        let first = at as usize;
-        let second = (first + 1).min(logs.len() - 1);
-        logs[first] + (logs[second] - logs[first]) * at.fract()
-    };
-    let mut before = row(value(0));
-    for x in 0..width {
-        let y = row(value(x));
-        (y.min(before)..=y.max(before)).for_each(|y| picture.put_pixel(x, y, BLUE));
-        before = y;
-    }
-    picture
-}
 
 /// Draws each digit that was not recognised; the bars below it count what it is, in blue, and what it was taken for, in
 /// grey.

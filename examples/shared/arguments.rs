@@ -54,6 +54,12 @@ impl Arguments {
         found.copied().ok_or_else(|| format!("{name} takes one of {}, not {text}", words.join(", ")))
     }
 
+    /// Takes a text, if it was given.
+    #[allow(dead_code, reason = "not every example has an option of this kind")]
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        self.take(name)
+    }
+
     /// Takes a path, if it was given.
     pub(crate) fn path(&mut self, name: &str) -> Option<PathBuf> {
         self.take(name).map(PathBuf::from)

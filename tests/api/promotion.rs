@@ -22,6 +22,8 @@ macro_rules! table {
     };
 }
 
+// rows: P28 P29
+// no device: types are compared
 #[test]
 fn types_meet_as_the_table_says() {
     table! {
@@ -65,6 +67,7 @@ fn operators_convert_the_narrower_side() {
     });
 }
 
+// rows: P28
 #[test]
 fn host_numbers_keep_the_class_of_the_array() {
     on_each_device(|| {
@@ -184,6 +187,8 @@ macro_rules! half_precision_vectors {
             is::<f32>(&h + &f, 3.75);
             is::<f32>(&f + &h, 3.75);
             is::<$half>(h.full_like($half::from_f64(1e39)), f32::INFINITY);
+            is::<f32>(h.cast::<f32>(), 1.5);
+            is::<$half>(h.cast::<$half>(), 1.5);
         }
     )*};
 }
@@ -191,6 +196,41 @@ macro_rules! half_precision_vectors {
 half_precision_vectors! {
     f16_meets_f32_as_in_pytorch f16;
     bf16_meets_f32_as_in_pytorch bf16;
+}
+
+/// The type of an array, and whether its elements have that type's precision and are where they should be.
+fn drawn<T: Element>(x: Array<T>, wanted: impl Fn(f32) -> bool) -> TypeId {
+    assert!(x.cast::<f32>().to_vec().unwrap().into_iter().all(wanted));
+    TypeId::of::<T>()
+}
+
+macro_rules! random_vectors {
+    ($($half:ident)*) => {$(
+        let mut rng = jit::random::rng(7);
+        let (h, f) = (Array::<$half>::from([$half::from_f32(1.5); 64]), Float::from([2.25; 64]));
+        let [half, single] = [TypeId::of::<$half>(), TypeId::of::<f32>()];
+        assert_eq!(drawn(rng.random::<f32>(64) + &h, |x| (1.5..2.5).contains(&x)), single);
+        assert_eq!(drawn(rng.random::<f32>(64) + &f, |x| (2.25..3.25).contains(&x)), single);
+        assert_eq!(drawn(rng.fill_like(&h), |x| (0.0..1.0).contains(&x)), half);
+        assert_eq!(drawn(rng.fill_like(&f), |x| (0.0..1.0).contains(&x)), single);
+        // Parameters of two types meet first, and what is drawn has their common type.
+        let between = rng.uniform(&h, &f, 64);
+        assert_eq!(drawn(&between + &h, |x| (3.0..3.75).contains(&x)), single);
+        assert_eq!(drawn(between, |x| (1.5..2.25).contains(&x)), single);
+        assert_eq!(drawn(rng.uniform(&h, 2.0, 64), |x| (1.5..=2.0).contains(&x)), half);
+        assert_eq!(drawn(rng.normal(&h, 10.0, 64), |x| (-70.0..70.0).contains(&x)), half);
+        assert_eq!(drawn(rng.normal(0.0, &h, 64), |x| (-12.0..12.0).contains(&x)), half);
+        assert_eq!(drawn(rng.normal(&h, &f, 64), |x| (-18.0..18.0).contains(&x)), single);
+        assert_eq!(drawn(rng.exponential(&h, 64), |x| x >= 0.0), half);
+    )*};
+}
+
+// rows: P30
+#[test]
+fn parameters_of_distributions_are_promoted() {
+    on_each_device(|| {
+        random_vectors!(f16 bf16);
+    });
 }
 
 #[test]

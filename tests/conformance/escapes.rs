@@ -37,7 +37,7 @@ fn leak(x: &Float) -> Float {
     y
 }
 
-// rows: K37 K44
+// rows: K37 K44 O56
 #[test]
 fn values_of_a_loop_end_with_it() {
     on_each_device(|| {

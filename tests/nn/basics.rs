@@ -70,6 +70,7 @@ fn a_step_that_is_not_frozen_gives_the_same_bits() {
     });
 }
 
+// rows: O74
 #[test]
 fn frozen_parameters_stay_and_others_move() {
     on_each_device(|| {

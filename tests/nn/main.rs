@@ -13,6 +13,7 @@ mod reference;
 mod state;
 mod together;
 mod traced;
+mod tracing;
 
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;

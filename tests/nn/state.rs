@@ -14,6 +14,8 @@ fn net<T: FloatElement>(seed: u64) -> (Linear<T>, Linear<T>) {
     (Linear::new(3, 4, &mut rng), Linear::new(4, 2, &mut rng))
 }
 
+// rows: O73
+// no device: nothing is computed
 #[test]
 fn a_state_has_parameters_and_buffers_by_their_names() {
     let mut rng = jit::random::rng(1);

@@ -240,7 +240,7 @@ fn parameters_are_inputs_of_each_call() {
     });
 }
 
-// rows: O06
+// rows: O06 P05
 #[test]
 fn buffers_advance_and_modes_are_signatures() {
     on_each_device(|| {
@@ -406,6 +406,7 @@ impl Module<Float> for Wrong {
     }
 }
 
+// rows: P03
 #[test]
 fn what_cannot_be_replayed_is_an_error() {
     on_each_device(|| {

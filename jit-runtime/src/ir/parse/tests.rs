@@ -5,6 +5,8 @@ use crate::ir::print::Literal;
 use crate::ir::random::{Case, Options, Rng};
 use crate::ir::verify;
 
+// rows: O72
+// no device: text is compared
 #[test]
 fn random_kernels_print_parse_and_verify() {
     for seed in 0..300 {

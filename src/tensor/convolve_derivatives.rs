@@ -8,6 +8,7 @@
 use std::marker::PhantomData;
 
 use jit_core::ad::{CustomOp, custom};
+use jit_core::native;
 
 use super::convolve::{Correlation, Window, spread};
 use super::lengths::{Sizes, number, product};
@@ -80,8 +81,14 @@ impl<T: Number> Form<T> {
         };
         let [input, kernel] = &self.shapes;
         let plan = Correlation::new(input, kernel, &self.window).expect("the convolution was checked");
+        let of_library = match sought {
+            Sought::Kernel => plan.as_native(native::Sought::Kernel, &a.array, &b.array),
+            _ => plan.as_native(native::Sought::Input, &a.array, &b.array),
+        };
         let transposed = Transposed { plan, is_of_input: sought == Sought::Input };
-        let array = if T::TYPE.is_float() && T::TYPE.bits() == 16 {
+        let array = if let Some(array) = of_library {
+            array
+        } else if T::TYPE.is_float() && T::TYPE.bits() == 16 {
             transposed.compute(&a.array.cast::<f32>(), &b.array.cast::<f32>()).cast()
         } else {
             transposed.compute(&a.array, &b.array)

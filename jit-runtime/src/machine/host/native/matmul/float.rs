@@ -59,7 +59,7 @@ fn multiply<T: Float>(context: Context, product: MatMul, parts: usize, operands:
 
 /// The kernel for results with so many columns. Where most lanes of a register would be idle, narrower ones compute
 /// more.
-pub(super) fn best<T: Float>(columns: usize) -> Kernel<T> {
+pub(in super::super) fn best<T: Float>(columns: usize) -> Kernel<T> {
     let kernels = T::kernels();
     let fast = &kernels[..(kernels.len() - 1).max(1)];
     let is_wide = |kernel: &&Kernel<T>| 4 * columns > kernel.columns;
@@ -103,6 +103,7 @@ pub(super) unsafe fn compute<T: Float>(kernel: &Kernel<T>, product: &MatMul, til
                 c_down,
                 columns: tile.columns,
                 continues: first > 0,
+                window: None,
             };
             // SAFETY: the caller's promise, and the panels were copied.
             unsafe { compute_parts(kernel, &part) };

@@ -22,15 +22,15 @@ use crate::Error;
 use crate::ir::Type;
 use crate::machine::library::MatMul;
 
-mod float;
-mod kernel;
+pub(super) mod float;
+pub(super) mod kernel;
 mod other;
-mod pack;
+pub(super) mod pack;
 #[cfg(test)]
 mod tests;
 
 mod tile;
-mod vector;
+pub(super) mod vector;
 
 /// Launches products that were checked.
 pub(super) fn launch(context: Context, product: MatMul, a: &Operand, b: &Operand, c: &Operand) -> Result<(), Error> {

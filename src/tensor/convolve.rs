@@ -14,6 +14,9 @@ use crate::{Array, Mask, Number, Size, UInt, jit};
 /// Kernels of up to this many elements are unrolled.
 const UNROLLED: usize = 32;
 
+/// Transposes by the kernels are traced if groups have fewer channels of the result: then the columns of products are.
+const MIN_COLUMNS: usize = 4;
+
 /// Convolutions with fewer products are traced.
 const LARGE_PRODUCTS: usize = 1 << 15;
 
@@ -328,7 +331,7 @@ impl Correlation {
             return None;
         }
         let products = product(&[product(&self.shape), self.taps()]);
-        if products < LARGE_PRODUCTS {
+        if products < LARGE_PRODUCTS || (sought == Sought::Kernel && self.results_of_group() < MIN_COLUMNS) {
             return None;
         }
         let one = Size::from(1);

@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 
 use jit_core::ad::{CustomOp, custom};
-use jit_core::native;
+use jit_core::native::Sought;
 
 use super::convolve::{Correlation, Window, spread};
 use super::lengths::{Sizes, number, product};
@@ -55,17 +55,6 @@ struct Form<T> {
     number: PhantomData<T>,
 }
 
-/// What is computed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sought {
-    /// The result, from input and kernels.
-    Result,
-    /// Something in the shape of the input, from results and kernels.
-    Input,
-    /// Something in the shape of the kernels, from results and input.
-    Kernel,
-}
-
 impl<T: Number> Form<T> {
     #[track_caller]
     fn combine(&self, sought: Sought, a: &Tensor<T>, b: &Tensor<T>) -> Tensor<T> {
@@ -81,10 +70,7 @@ impl<T: Number> Form<T> {
         };
         let [input, kernel] = &self.shapes;
         let plan = Correlation::new(input, kernel, &self.window).expect("the convolution was checked");
-        let of_library = match sought {
-            Sought::Kernel => plan.as_native(native::Sought::Kernel, &a.array, &b.array),
-            _ => plan.as_native(native::Sought::Input, &a.array, &b.array),
-        };
+        let of_library = plan.as_native(sought, &a.array, &b.array);
         let transposed = Transposed { plan, is_of_input: sought == Sought::Input };
         let array = if let Some(array) = of_library {
             array

@@ -12,7 +12,7 @@
 //! | the positions of true elements | `compress` |
 //! | sorting | `sort` |
 //! | carries between consecutive blocks | `carry` |
-//! | element types and the operations on them | `element` |
+//! | element types and the operations on them | `element`; floats that are multiplied: `wide` |
 //! | stores that bypass the cache | `stream` |
 
 use std::mem::size_of;
@@ -49,6 +49,7 @@ mod sort;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod wide;
 mod words;
 
 pub(super) use compress::compress;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::super::threads;
 use super::super::matmul::float::best;
-use super::super::matmul::kernel::{Kernel, Part, Window};
+use super::super::matmul::kernel::{Float, Kernel, Part, Window};
 use super::axis::Line;
 use super::image::{Area, Image};
 use super::tiles::{Division, Tile, share};
@@ -49,9 +49,14 @@ pub(super) fn launch<T: Element>(
     let (source, factors, target) =
         (Elements::<T>::of(source), Elements::<T::Wide>::of(&factors), Elements::<T>::of(target));
     let run = move |unit: usize| {
+        let mut form: Option<Form<T::Wide>> = None;
         for tile in division.unit(unit) {
+            let form = match form.take() {
+                Some(last) if last.fits(&tile) => form.insert(last),
+                _ => form.insert(Form::new(&plan, &tile)),
+            };
             // SAFETY: the sizes were checked; source and factors are only read, and tiles are disjoint.
-            unsafe { compute::<T>(&plan, &tile, source, factors, target) };
+            unsafe { compute::<T>(&plan, &tile, form, source, factors, target) };
         }
     };
     // SAFETY: the function reads source and factors, and writes disjoint tiles of the target.
@@ -112,6 +117,39 @@ fn panels(area: &Area, row_length: usize, width: usize) -> Vec<Panel> {
     (0..columns).step_by(width).map(panel).filter(|panel| panel.valid != 0).collect()
 }
 
+/// What tiles of the same form share.
+struct Form<W> {
+    image: usize,
+    /// The rows and columns of the area.
+    lengths: [usize; 2],
+    kernel: Kernel<W>,
+    panels: Vec<Panel>,
+    /// So many channels are copied at once.
+    chunk: usize,
+    offsets: Vec<usize>,
+}
+
+impl<W: Float> Form<W> {
+    fn new(plan: &Plan, tile: &Tile) -> Form<W> {
+        let (image, area) = (&plan.images[tile.image], &tile.area);
+        let (_, summed) = plan.channels();
+        let chunk = (COPIED / image.channel_length(area).max(1)).clamp(1, summed.max(1));
+        let kernel = best::<W>(area.rows * area.columns);
+        Form {
+            image: tile.image,
+            lengths: [area.rows, area.columns],
+            kernel,
+            panels: panels(area, image.row_length(area), kernel.columns),
+            chunk,
+            offsets: image.offsets(area, chunk),
+        }
+    }
+
+    fn fits(&self, tile: &Tile) -> bool {
+        self.image == tile.image && self.lengths == [tile.area.rows, tile.area.columns]
+    }
+}
+
 /// Computes a tile.
 ///
 /// # Safety
@@ -120,6 +158,7 @@ fn panels(area: &Area, row_length: usize, width: usize) -> Vec<Panel> {
 unsafe fn compute<T: Element>(
     plan: &Plan,
     tile: &Tile,
+    form: &Form<T::Wide>,
     source: Elements<T>,
     factors: Elements<T::Wide>,
     target: Elements<T>,
@@ -129,14 +168,9 @@ unsafe fn compute<T: Element>(
     let [_, height, width] = plan.lengths();
     let volume = plan.lengths().iter().product::<usize>();
     let is_direct = T::IS_WIDE && image.lines.iter().all(|line| line.apart == 1);
-    // So many channels are copied at once.
-    let of_channel = image.channel_length(area);
-    let chunk = (COPIED / of_channel.max(1)).clamp(1, summed.max(1));
-    let results = area.rows * area.columns;
-    let (copied, own) = (chunk * of_channel + SLACK, if is_direct { 0 } else { tile.rows * results });
-    let kernel = best::<T::Wide>(results);
-    let panels = panels(area, image.row_length(area), kernel.columns);
-    let offsets = image.offsets(area, chunk);
+    let Form { kernel, panels, chunk, offsets, .. } = form;
+    let (chunk, results) = (*chunk, area.rows * area.columns);
+    let (copied, own) = (chunk * image.channel_length(area) + SLACK, if is_direct { 0 } else { tile.rows * results });
     let first_of_target = ((tile.batch * plan.convolution.groups + tile.group) * all_rows + tile.first_row) * volume;
     scratch::with((copied + own) * size_of::<T::Wide>(), |memory| {
         let copies = memory.cast::<T::Wide>();
@@ -168,7 +202,7 @@ unsafe fn compute<T: Element>(
             // SAFETY: the source has these channels, there is space for the copies, and the parts are in the tile.
             unsafe {
                 image.copy(area, source.get(range), channels, copies);
-                product.compute(&kernel, &panels);
+                product.compute(kernel, panels);
             }
         }
         if !is_direct {
@@ -194,7 +228,7 @@ struct Product<'a, T> {
     continues: bool,
 }
 
-impl<T: super::super::matmul::kernel::Float> Product<'_, T> {
+impl<T: Float> Product<'_, T> {
     /// Adds the products, a part of them after another.
     ///
     /// # Safety

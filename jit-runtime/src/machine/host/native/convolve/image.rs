@@ -1,9 +1,8 @@
 //! Copies of tiles of the source, with zeros around it.
 
 use super::super::matmul::vector::Lane;
-use super::AXES;
 use super::axis::{Copies, Line};
-use super::element::Element;
+use super::{AXES, Element};
 
 /// The elements of a target at one place of the first axis, a range of the second one, and of the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

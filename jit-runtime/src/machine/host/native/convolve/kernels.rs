@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::super::threads;
 use super::super::matmul::float::best;
-use super::super::matmul::kernel::{Kernel, Part};
+use super::super::matmul::kernel::{Float, Kernel, Part};
 use super::super::matmul::pack::{Source, pack};
 use super::super::matmul::vector::Lane;
 use super::axis::Line;
@@ -178,7 +178,7 @@ struct Places<'a, W> {
     first_sum: usize,
 }
 
-impl<W: super::super::matmul::kernel::Float> Places<'_, W> {
+impl<W: Float> Places<'_, W> {
     /// Adds the products of the area to the sums.
     ///
     /// # Safety

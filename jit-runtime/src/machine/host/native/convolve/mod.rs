@@ -12,7 +12,6 @@
 //! | convolutions, and their transposes by the input | `correlate`, `tiles` |
 //! | the kernels, in the order of the products | `arrange` |
 //! | transposes by the kernels | `kernels` |
-//! | element types, and their wider ones | `element` |
 //!
 //! Each element of a result is the sum of its products in ascending order of channel and position in the kernel, each
 //! added with a single rounding, as by `mul_add`; elements outside of the input are zeros. The transpose by the input
@@ -22,6 +21,7 @@
 
 use half::{bf16, f16};
 
+use super::wide::Element;
 use super::{Context, Elements, Operand, Step};
 use crate::Error;
 use crate::ir::Type;
@@ -30,14 +30,11 @@ use crate::machine::convolution::{AXES, Convolution, Sought};
 mod arrange;
 mod axis;
 mod correlate;
-mod element;
 mod image;
 mod kernels;
 #[cfg(test)]
 mod tests;
 mod tiles;
-
-use element::Element;
 
 /// The time of a multiplication and addition in `f32`, roughly.
 const NS_PER_PRODUCT: f64 = 0.01;

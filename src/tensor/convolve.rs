@@ -55,7 +55,9 @@ impl<T: Number> Tensor<T> {
     /// is the sum, over all channels and positions of a kernel, of its products with the elements that start at the
     /// result's position.
     ///
-    /// Sums of halves are computed in single precision.
+    /// Products are added in ascending order of channel and position, each with a single rounding, as by `mul_add`.
+    /// Sums of halves are computed in single precision, and rounded once. Stays lazy. Convolutions of floats with 2^15
+    /// products and more are library calls, whose operands are materialised in memory; others are traced.
     ///
     /// ```
     /// use jit::prelude::*;

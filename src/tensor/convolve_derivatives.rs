@@ -3,7 +3,8 @@
 //! A convolution is linear in the input and in the kernels. So there are three operations, each of which combines two
 //! of input, kernels and results to something of the third one's shape: the convolution, its transpose by the input,
 //! and its transpose by the kernels. The derivatives of each are the other two, to any order. Each element is a sum
-//! over products that are read; nothing is scattered.
+//! over products that are read; nothing is scattered. Large ones are library calls, see [`jit_core::native::convolve`];
+//! the others are traced here.
 
 use std::marker::PhantomData;
 

@@ -271,3 +271,21 @@ pub(super) fn read_code(reader: &mut Reader<'_>) -> Read<PortableCode> {
     let options = CodeOptions { streaming_stores, scatters, effort };
     Ok(PortableCode { digest, target, options, object: reader.blob()?.into() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_of_a_convolution_is_read_back() {
+        let numbers: Vec<usize> = (2..2 + Convolution::SIZES).collect();
+        let axes = |first: usize| std::array::from_fn(|axis| first + axis);
+        for sought in SOUGHT {
+            let whole = Convolution { groups: 40, strides: axes(50), dilations: axes(60), ..Convolution::new(sought) };
+            let call = Call::Convolve(whole.with_sizes(&numbers));
+            let mut writer = Writer::default();
+            write_call(&mut writer, call);
+            assert_eq!(read_call(&mut Reader::new(&writer.finish()).unwrap()).unwrap(), call);
+        }
+    }
+}

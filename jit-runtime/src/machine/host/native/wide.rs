@@ -98,25 +98,61 @@ fn widen_f16(source: &[f16], target: &mut [f32]) {
     source.convert_to_f32_slice(target);
 }
 
-/// The bits of a `bf16` are the upper ones of an `f32`.
-#[inline(always)]
-fn widen_bf16(source: &[bf16], target: &mut [f32]) {
-    target.iter_mut().zip(source).for_each(|(wide, half)| *wide = f32::from_bits(u32::from(half.to_bits()) << 16));
-}
-
 #[inline(always)]
 fn narrow_f16(sums: &[f32], target: &mut [f16]) {
     target.convert_from_f32_slice(sums);
 }
 
-/// Rounds to nearest, ties to even, without branches: half a unit of the last place is added, less its last bit.
-#[inline(always)]
-fn narrow_bf16(sums: &[f32], target: &mut [bf16]) {
-    for (half, sum) in target.iter_mut().zip(sums) {
-        let bits = sum.to_bits();
-        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-        let quiet = bits >> 16 | 0x40;
-        *half = bf16::from_bits(if sum.is_nan() { quiet } else { rounded } as u16);
+/// Makes a function that runs the same loop with the widest instructions there are.
+macro_rules! with_wide_instructions {
+    ($(#[$docs:meta])* $name:ident($source:ident: $from:ty, $target:ident: $to:ty) $body:block) => {
+        $(#[$docs])*
+        fn $name($source: &[$from], $target: &mut [$to]) {
+            #[inline(always)]
+            fn any($source: &[$from], $target: &mut [$to]) $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512bw")]
+                fn avx512(source: &[$from], target: &mut [$to]) {
+                    any(source, target);
+                }
+
+                #[target_feature(enable = "avx2")]
+                fn avx2(source: &[$from], target: &mut [$to]) {
+                    any(source, target);
+                }
+
+                if is_x86_feature_detected!("avx512bw") {
+                    // SAFETY: the processor has the instructions, and so those of `avx512f`.
+                    return unsafe { avx512($source, $target) };
+                }
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has the instructions.
+                    return unsafe { avx2($source, $target) };
+                }
+            }
+            any($source, $target);
+        }
+    };
+}
+
+with_wide_instructions! {
+    /// The bits of a `bf16` are the upper ones of an `f32`.
+    widen_bf16(source: bf16, target: f32) {
+        target.iter_mut().zip(source).for_each(|(wide, half)| *wide = f32::from_bits(u32::from(half.to_bits()) << 16));
+    }
+}
+
+with_wide_instructions! {
+    /// Rounds to nearest, ties to even, without branches: half a unit of the last place is added, less its last bit.
+    narrow_bf16(sums: f32, target: bf16) {
+        for (half, sum) in target.iter_mut().zip(sums) {
+            let bits = sum.to_bits();
+            let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+            let quiet = bits >> 16 | 0x40;
+            *half = bf16::from_bits(if sum.is_nan() { quiet } else { rounded } as u16);
+        }
     }
 }
 

@@ -76,6 +76,11 @@ impl Image {
         offsets
     }
 
+    /// Whether each element of the target meets the element of the source at its own place, and no other.
+    pub(super) fn is_same_place(&self) -> bool {
+        self.lines.iter().all(|line| line.taps == [(0, 0)] && line.step == 1 && line.count == line.source)
+    }
+
     /// The elements of a channel of the source.
     pub(super) fn source_length(&self) -> usize {
         self.lines.iter().map(|line| line.source).product()

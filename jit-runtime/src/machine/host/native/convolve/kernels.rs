@@ -204,8 +204,12 @@ impl<W: Float> Places<'_, W> {
             // SAFETY: the caller's promise.
             unsafe {
                 let source = input.get(channel * length..(channel + chunk) * length);
-                plan.image.copy(area, source, chunk, memory.copies);
-                self.multiply(memory, &plan.image.offsets(area, chunk), c);
+                if T::IS_WIDE && plan.image.is_same_place() {
+                    self.multiply_in_place(memory, source.as_ptr().cast(), chunk, c);
+                } else {
+                    plan.image.copy(area, source, chunk, memory.copies);
+                    self.multiply_copies(memory, &plan.image.offsets(area, chunk), c);
+                }
             }
         }
     }
@@ -248,16 +252,33 @@ impl<W: Float> Places<'_, W> {
         }
     }
 
+    /// Multiplies channels of the input, whose places are those of the results, with the panels.
+    ///
+    /// # Safety
+    ///
+    /// As [`add`](Self::add).
+    unsafe fn multiply_in_place(&self, memory: &Memory<W>, input: *const W, channels: usize, c: *mut W) {
+        let (area, [_, height, width]) = (&self.area, self.plan.convolution.result);
+        let (length, columns) = (self.plan.image.source_length(), self.plan.convolution.results);
+        let first = (area.plane * height + area.first_row) * width + area.first_column;
+        let groups = channels.div_ceil(self.kernel.rows);
+        for group in 0..groups {
+            let (first_row, rows) = share(channels, group, groups);
+            let a = input.wrapping_add(first_row * length + first);
+            // SAFETY: the caller's promise.
+            unsafe { self.multiply(memory, (a, rows, length), c.wrapping_add(first_row * columns)) };
+        }
+    }
+
     /// Multiplies rows of the copies, which belong to the elements of kernels, with the panels.
     ///
     /// # Safety
     ///
     /// As [`add`](Self::add).
-    unsafe fn multiply(&self, memory: &Memory<W>, offsets: &[usize], c: *mut W) {
-        let (area, kernel) = (&self.area, self.kernel);
-        let columns = self.plan.convolution.results;
+    unsafe fn multiply_copies(&self, memory: &Memory<W>, offsets: &[usize], c: *mut W) {
+        let (area, columns) = (&self.area, self.plan.convolution.results);
         let (places, row_length) = (area.rows * area.columns, self.plan.image.row_length(area));
-        let groups = offsets.len().div_ceil(kernel.rows);
+        let groups = offsets.len().div_ceil(self.kernel.rows);
         for group in 0..groups {
             let (first_row, rows) = share(offsets.len(), group, groups);
             for (row, offset) in offsets[first_row..first_row + rows].iter().enumerate() {
@@ -268,23 +289,35 @@ impl<W: Float> Places<'_, W> {
                     unsafe { std::ptr::copy_nonoverlapping(from, to, area.columns) };
                 }
             }
-            for (panel, first) in (0..columns).step_by(kernel.columns).enumerate() {
-                let part = Part {
-                    inner: places,
-                    a: memory.rows,
-                    rows,
-                    a_down: places,
-                    a_across: 1,
-                    b: memory.panels.wrapping_add(panel * kernel.columns * places),
-                    c: c.wrapping_add(first_row * columns + first),
-                    c_down: columns,
-                    columns: kernel.columns.min(columns - first),
-                    continues: !self.is_first,
-                    window: None,
-                };
-                // SAFETY: the caller's promise.
-                unsafe { (kernel.compute)(&part) };
-            }
+            // SAFETY: the rows were copied.
+            unsafe { self.multiply(memory, (memory.rows, rows, places), c.wrapping_add(first_row * columns)) };
+        }
+    }
+
+    /// Multiplies rows at a distance from each other with the panels.
+    ///
+    /// # Safety
+    ///
+    /// As [`add`](Self::add).
+    unsafe fn multiply(&self, memory: &Memory<W>, (a, rows, a_down): (*const W, usize, usize), c: *mut W) {
+        let (width, columns) = (self.kernel.columns, self.plan.convolution.results);
+        let places = self.area.rows * self.area.columns;
+        for (panel, first) in (0..columns).step_by(width).enumerate() {
+            let part = Part {
+                inner: places,
+                a,
+                rows,
+                a_down,
+                a_across: 1,
+                b: memory.panels.wrapping_add(panel * width * places),
+                c: c.wrapping_add(first),
+                c_down: columns,
+                columns: width.min(columns - first),
+                continues: !self.is_first,
+                window: None,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { (self.kernel.compute)(&part) };
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Convolution in the sense of neural networks: correlation of a batch of images with a set of kernels.
 
 use jit_core::misuse::Misuse;
+use jit_core::native::{self, AXES, Convolution, Sought};
 
 use super::Tensor;
 use super::convolve_derivatives::{correlated_with_gradients, transposed};
@@ -12,6 +13,12 @@ use crate::{Array, Mask, Number, Size, UInt, jit};
 
 /// Kernels of up to this many elements are unrolled.
 const UNROLLED: usize = 32;
+
+/// Transposes by the kernels are traced if groups have fewer channels of the result: then the columns of products are.
+const MIN_COLUMNS: usize = 4;
+
+/// Convolutions with fewer products are traced.
+const LARGE_PRODUCTS: usize = 1 << 15;
 
 /// How far a kernel extends beyond the edges, where elements are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +55,9 @@ impl<T: Number> Tensor<T> {
     /// is the sum, over all channels and positions of a kernel, of its products with the elements that start at the
     /// result's position.
     ///
-    /// Sums of halves are computed in single precision.
+    /// Products are added in ascending order of channel and position, each with a single rounding, as by `mul_add`.
+    /// Sums of halves are computed in single precision, and rounded once. Stays lazy. Convolutions of floats with 2^15
+    /// products and more are library calls, whose operands are materialised in memory; others are traced.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -169,6 +178,8 @@ impl<T: Number> Tensor<T> {
         let count = element_count(&plan.shape);
         let array = if is(count, 0) || is(plan.taps(), 0) {
             Array::zeros(count)
+        } else if let Some(results) = plan.as_native(Sought::Result, &self.array, &kernel.array) {
+            results
         } else if T::TYPE.is_float() && T::TYPE.bits() == 16 {
             plan.compute(&self.array.cast::<f32>(), &kernel.array.cast::<f32>()).cast()
         } else {
@@ -313,9 +324,41 @@ impl Correlation {
         }
     }
 
+    /// Returns a convolution or one of its transposes by a library call; `None` if it is small, and so can be fused into
+    /// other kernels, or does not have such a form.
+    #[track_caller]
+    pub(super) fn as_native<T: Number>(&self, sought: Sought, a: &Array<T>, b: &Array<T>) -> Option<Array<T>> {
+        let own = self.window.strides.len();
+        if !T::TYPE.is_float() || own > AXES || is(self.taps(), 1) || native::is_in_loop(a) || native::is_in_loop(b) {
+            return None;
+        }
+        let products = product(&[product(&self.shape), self.taps()]);
+        if products < LARGE_PRODUCTS || (sought == Sought::Kernel && self.results_of_group() < MIN_COLUMNS) {
+            return None;
+        }
+        let one = Size::from(1);
+        // The last axes are ours.
+        let of = |lengths: &[Size], missing: Size| -> [Size; AXES] {
+            std::array::from_fn(|axis| (axis + own).checked_sub(AXES).map_or(missing, |axis| lengths[axis]))
+        };
+        let numbers = |numbers: &[usize]| of(&numbers.iter().map(|&n| n.into()).collect::<Sizes>(), one).map(Size::now);
+        let lengths = [of(&self.input[2..], one), of(&self.kernel[2..], one), of(&self.shape[2..], one)];
+        let axes = [lengths[0], lengths[1], lengths[2], of(&self.before, 0.into())].into_iter().flatten();
+        let first = [self.input[0], self.kernel[1], self.results_of_group()];
+        let all: Sizes = first.into_iter().chain(axes).collect();
+        let sizes: [Size; Convolution::SIZES] = std::array::from_fn(|number| all[number]);
+        let convolution = Convolution {
+            groups: self.window.groups,
+            strides: numbers(&self.window.strides),
+            dilations: numbers(&self.window.dilations),
+            ..Convolution::new(sought)
+        };
+        Some(native::convolve(a, b, convolution.with_sizes(&sizes.map(Size::now)), sizes))
+    }
+
     /// Returns the number of products in the sum of each result.
     #[track_caller]
-    fn taps(&self) -> Size {
+    pub(super) fn taps(&self) -> Size {
         product(&self.kernel[1..])
     }
 

@@ -3,11 +3,13 @@
 //! A convolution is linear in the input and in the kernels. So there are three operations, each of which combines two
 //! of input, kernels and results to something of the third one's shape: the convolution, its transpose by the input,
 //! and its transpose by the kernels. The derivatives of each are the other two, to any order. Each element is a sum
-//! over products that are read; nothing is scattered.
+//! over products that are read; nothing is scattered. Large ones are library calls, see [`jit_core::native::convolve`];
+//! the others are traced here.
 
 use std::marker::PhantomData;
 
 use jit_core::ad::{CustomOp, custom};
+use jit_core::native::Sought;
 
 use super::convolve::{Correlation, Window, spread};
 use super::lengths::{Sizes, number, product};
@@ -54,17 +56,6 @@ struct Form<T> {
     number: PhantomData<T>,
 }
 
-/// What is computed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sought {
-    /// The result, from input and kernels.
-    Result,
-    /// Something in the shape of the input, from results and kernels.
-    Input,
-    /// Something in the shape of the kernels, from results and input.
-    Kernel,
-}
-
 impl<T: Number> Form<T> {
     #[track_caller]
     fn combine(&self, sought: Sought, a: &Tensor<T>, b: &Tensor<T>) -> Tensor<T> {
@@ -80,8 +71,11 @@ impl<T: Number> Form<T> {
         };
         let [input, kernel] = &self.shapes;
         let plan = Correlation::new(input, kernel, &self.window).expect("the convolution was checked");
+        let of_library = plan.as_native(sought, &a.array, &b.array);
         let transposed = Transposed { plan, is_of_input: sought == Sought::Input };
-        let array = if T::TYPE.is_float() && T::TYPE.bits() == 16 {
+        let array = if let Some(array) = of_library {
+            array
+        } else if T::TYPE.is_float() && T::TYPE.bits() == 16 {
             transposed.compute(&a.array.cast::<f32>(), &b.array.cast::<f32>()).cast()
         } else {
             transposed.compute(&a.array, &b.array)

@@ -141,19 +141,26 @@ pub(super) fn product_of<T: Number>(a: &Tensor<T>, b: &Tensor<T>, transposed: Tr
 pub(super) fn multiplied<T: Number>(a: &Tensor<T>, b: &Tensor<T>, transposed: Transposed) -> Tensor<T> {
     let (a, b) = (Factor::new(a, transposed[0]), Factor::new(b, transposed[1]));
     let product = Product::new(&a, &b);
-    let array = if T::TYPE.is_float() && T::TYPE.bits() == 16 {
-        let [a, b] = [&a, &b].map(Factor::cast::<f32>);
-        product.compute(&a, &b).cast()
-    } else {
-        product.compute(&a, &b)
-    };
-    Tensor::new(array, &product.shape())
+    Tensor::new(product.compute(&a, &b), &product.shape())
 }
 
 #[cold]
 #[track_caller]
 fn inner_mismatch(a: &[Size], b: &[Size], hint: &str) -> ! {
     Misuse::new(format!("tensors of shape {a:?} and {b:?} have no product"), Site::here()).hint(hint).panic()
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// By a traced loop, which can be fused into other kernels, and can use the state of loops.
+    Loop,
+    /// By sums along an axis: there is one column.
+    Column,
+    /// The same for one row.
+    Row,
+    /// By a library call.
+    Call,
 }
 
 /// Products of `rows × inner` and `inner × columns` matrices.
@@ -200,18 +207,38 @@ impl Product {
         if is(self.inner, 1) {
             return (a.matrix() * b.matrix()).array;
         }
-        // A traced loop can be fused into other kernels, and can use the state of loops.
+        let form = self.form(a, b);
+        if let (Form::Call, Some(product)) = (form, self.as_native(a, b)) {
+            return product;
+        }
+        match T::TYPE.is_float() && T::TYPE.bits() == 16 {
+            true => self.fused(&a.cast::<f32>(), &b.cast(), form, count).cast(),
+            false => self.fused(a, b, form, count),
+        }
+    }
+
+    /// Returns how the product is computed.
+    #[track_caller]
+    fn form<T: Number>(&self, a: &Factor<T>, b: &Factor<T>) -> Form {
         let is_large = self.rows * self.inner * self.columns >= LARGE_PRODUCTS;
-        if is_large && !native::is_in_loop(&a.source.array) && !native::is_in_loop(&b.source.array) {
-            if self.columns == 1 {
-                return a.times_vector(&b.matrix().swap_axes(-2, -1));
-            }
-            if self.rows == 1 {
-                return b.vector_times(&a.matrix());
-            }
-            if let Some(product) = self.as_native(a, b) {
-                return product;
-            }
+        if !is_large || native::is_in_loop(&a.source.array) || native::is_in_loop(&b.source.array) {
+            Form::Loop
+        } else if self.columns == 1 {
+            Form::Column
+        } else if self.rows == 1 {
+            Form::Row
+        } else {
+            Form::Call
+        }
+    }
+
+    /// Returns the product by a traced loop, or by sums along an axis.
+    #[track_caller]
+    fn fused<T: Number>(&self, a: &Factor<T>, b: &Factor<T>, form: Form, count: Size) -> Array<T> {
+        match form {
+            Form::Column => return a.times_vector(&b.matrix().swap_axes(-2, -1)),
+            Form::Row => return b.vector_times(&a.matrix()),
+            Form::Loop | Form::Call => {}
         }
         let result = UInt::arange(count);
         let (row, column) = (self.row.position(&result), self.column.position(&result));

@@ -371,6 +371,28 @@ fn pictures_of_any_size_are_convolved() {
     alike(frozen!(picture), 1, || shapes.map(|shape| seen(&picture(&tensor(shape, 1), &tensor([3, 2, 3, 3], 2)))));
 }
 
+/// The results and both derivatives of a convolution of some size: library calls, whose sizes are those of the call.
+#[freeze]
+fn learned(x: &Tensor<f32>, kernel: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>, Tensor<f32>) {
+    let loss = |(x, kernel): &(Tensor<f32>, Tensor<f32>)| {
+        let y = x.conv2d(kernel, Padding::Same, [1, 2]);
+        (&y * &y).array().sum()
+    };
+    let (of_x, of_kernel) = jit::ad::grad(loss)(&(x.clone(), kernel.clone())).unwrap();
+    (x.conv2d(kernel, Padding::Same, [1, 2]), of_x, of_kernel)
+}
+
+#[test]
+fn large_pictures_of_any_size_are_convolved() {
+    let shapes = [[2, 4, 26, 38], [3, 4, 19, 45], [2, 4, 33, 31]];
+    alike(frozen!(learned), 1, || {
+        shapes.map(|shape| {
+            let (y, of_x, of_kernel) = learned(&tensor(shape, 1), &tensor([5, 4, 3, 3], 2));
+            (seen(&y), seen(&of_x), seen(&of_kernel))
+        })
+    });
+}
+
 #[freeze]
 fn large_product(a: &Tensor<f32>, b: &Tensor<f32>) -> Tensor<f32> {
     a.matmul(b)

@@ -165,6 +165,69 @@ fn convolutions_of_images() {
     assert!(message_of(|| x.conv1d(&Tensor::zeros([1, 2, 6]), Padding::Valid, 1)).contains("cannot be convolved"));
 }
 
+/// Convolutions that are large enough for library calls: the derivative by the images times other images is the
+/// convolution of those, and likewise for the kernels. All numbers are whole, so all sums are exact.
+#[test]
+fn large_convolutions_and_their_derivatives_are_exact_for_whole_numbers() {
+    on_each_device(|| {
+        for (padding, stride, kernel, pad, result) in [
+            (Padding::Same, [1, 1], [3, 3], [1, 1], [21, 19]),
+            (Padding::Same, [2, 3], [3, 3], [1, 1], [11, 7]),
+            (Padding::Zeros(2), [2, 1], [5, 4], [2, 2], [11, 20]),
+            (Padding::Valid, [1, 1], [1, 1], [0, 0], [21, 19]),
+        ] {
+            let (n, channels, outputs) = (3, 8, 9);
+            let whole = [n, channels, 21, 19];
+            let taps = [outputs, channels, kernel[0], kernel[1]];
+            let values = [whole, taps].map(|shape| numbers(shape.iter().product(), 7));
+            let others = [whole, taps].map(|shape| numbers(shape.iter().product(), 8));
+            let plain = |image: &[i32], weights: &[i32]| {
+                correlated(image, whole, weights, [outputs, kernel[0], kernel[1]], pad, result, stride)
+            };
+            let weights = numbers(n * outputs * result[0] * result[1], 9);
+            let flow = Float64::from(weights.iter().map(|&w| f64::from(w)).collect::<Vec<_>>());
+            let tensor = |values: &[i32], shape: [usize; 4]| {
+                Tensor::from_array(Float64::from(values.iter().map(|&x| f64::from(x)).collect::<Vec<_>>()), shape)
+            };
+            let (x, k) = (tensor(&values[0], whole), tensor(&values[1], taps));
+            let wanted: Vec<f64> = plain(&values[0], &values[1]).into_iter().map(f64::from).collect();
+            assert_eq!(x.conv2d(&k, padding, stride).to_vec().unwrap(), wanted, "{padding:?}");
+            let single = x.cast::<f32>().conv2d(&k.cast(), padding, stride);
+            assert_eq!(single.cast::<f64>().to_vec().unwrap(), wanted, "{padding:?}");
+            let loss = |(x, k): &(Tensor<f64>, Tensor<f64>)| (x.conv2d(k, padding, stride).array() * &flow).sum();
+            let (of_x, of_k) = jit::ad::grad(loss)(&(x, k)).unwrap();
+            let dot = |a: &[i32], b: &[f64]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * b).sum::<f64>();
+            let flows = |results: &[i32]| results.iter().zip(&weights).map(|(y, w)| f64::from(y * w)).sum::<f64>();
+            assert_eq!(dot(&others[0], &of_x.to_vec().unwrap()), flows(&plain(&others[0], &values[1])), "{padding:?}");
+            assert_eq!(dot(&others[1], &of_k.to_vec().unwrap()), flows(&plain(&values[0], &others[1])), "{padding:?}");
+        }
+    });
+}
+
+/// Few rows and many, transposed, of halves: sums in single precision, rounded once.
+#[test]
+fn large_products_of_halves_are_rounded_once() {
+    on_each_device(|| {
+        for [m, k, n] in [[3, 900, 50], [60, 33, 47], [2, 5000, 3]] {
+            // Sums of up to 5000 products below 256 are exact in single precision.
+            let (a, b) = (numbers(m * k, 3), numbers(k * n, 4));
+            let wanted: Vec<f32> = product(&a, &b, [m, k, n]).into_iter().map(|x| x as f32).collect();
+            let (a, b) = (Tensor::from_array(a, [m, k]), Tensor::from_array(b, [k, n]));
+            let (a, b) = (a.cast::<f32>().cast::<half::bf16>(), b.cast::<f32>().cast::<half::bf16>());
+            jit::eval(&(&a, &b)).unwrap();
+            let transposed = |x: &Tensor<half::bf16>| {
+                let y = x.transpose();
+                jit::eval(&y).unwrap();
+                y.transpose()
+            };
+            let wanted: Vec<half::bf16> = wanted.into_iter().map(half::bf16::from_f32).collect();
+            for (x, y) in [(&a, &b), (&transposed(&a), &b), (&a, &transposed(&b))] {
+                assert_eq!(x.matmul(y).to_vec().unwrap(), wanted, "{m} {k} {n}");
+            }
+        }
+    });
+}
+
 #[test]
 fn prefix_reductions_along_axes() {
     on_each_device(|| {

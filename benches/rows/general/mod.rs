@@ -22,6 +22,7 @@
 //! | `lengths.rs` | lanes that run for different times |
 //! | `series.rs` | moving averages, exponential smoothing |
 //! | `columns.rs` | means and variances of columns |
+//! | `layers.rs` | convolutions, their derivatives, products of matrices |
 
 pub(crate) mod automata;
 pub(crate) mod bodies;
@@ -31,6 +32,7 @@ pub(crate) mod columns;
 pub(crate) mod fourier;
 pub(crate) mod grids;
 pub(crate) mod images;
+pub(crate) mod layers;
 pub(crate) mod learning;
 pub(crate) mod lengths;
 pub(crate) mod scenes;

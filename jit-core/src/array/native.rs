@@ -1,6 +1,6 @@
 //! Library calls on whole arrays, for the libraries that are built on arrays.
 //!
-//! [`matmul`] multiplies matrices and is the basis of tensor products. Prefix reductions, sorting and listing true
+//! [`matmul`] multiplies matrices and is the basis of tensor products, [`convolve`] that of convolutions. Prefix reductions, sorting and listing true
 //! lanes are methods of [`Array`].
 
 use jit_runtime::Site;
@@ -12,7 +12,7 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{native, record};
 
-pub use jit_runtime::launch::native::MatMul;
+pub use jit_runtime::launch::native::{AXES, Convolution, MatMul, Sought};
 
 /// Returns the products of matrices in row-major order, one after another. `product` states their shapes, whether they
 /// are passed as their transposes, and how many there are.
@@ -65,6 +65,49 @@ pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, s
     let [rows, _, columns, batch] = sizes;
     let (call, sizes) = (Call::MatMul(product), native::sizes(sizes));
     Array::from_var(native::call(call, sizes, &[a.var(), b.var()], T::TYPE, batch * rows * columns))
+}
+
+/// Returns a convolution of two arrays, or one of its transposes: see [`Convolution`] for their shapes. `a` is the input,
+/// or the results if something else is sought; `b` are the kernels, or the input if kernels are sought. The numbers of
+/// [`Convolution::sizes`] are passed as sizes, too: those stay symbolic in a frozen function.
+///
+/// Stays lazy; the operands are materialised in memory. Products are added with a single rounding, as by `mul_add`: in
+/// ascending order of channel and position in the kernel if results or an input are sought. If kernels are sought, in
+/// ascending order of image and place; 2048 places or more in up to 16 parts, which are then added in ascending order.
+/// So the bits depend neither on the number of threads nor on the processor. Halves are multiplied and added in single
+/// precision and rounded once.
+///
+/// # Panics
+///
+/// When the widths of the arrays do not match the shapes, the elements are no floats, or an array is the state of a
+/// traced loop.
+#[must_use]
+#[track_caller]
+pub fn convolve<T: Number>(
+    a: &Array<T>,
+    b: &Array<T>,
+    convolution: Convolution,
+    sizes: [Size; Convolution::SIZES],
+) -> Array<T> {
+    let widths = [a, b].map(|operand| operand.width().value());
+    let lens = convolution.operand_lens().filter(|lens| lens[..2] == widths && T::TYPE.is_float());
+    let Some([_, _, len]) = lens else {
+        let what = format!("arrays of {} and {} elements do not fit {convolution:?}", widths[0], widths[1]);
+        Misuse::new(what, Site::here()).value("the first one", a.var()).value("the second one", b.var()).panic()
+    };
+    if widths.contains(&0) || len == 0 {
+        return Array::from_var(record::literal(T::TYPE, 0, len));
+    }
+    let [batch, channels, results, lengths @ ..] = sizes;
+    let volume = |number: usize| lengths[number * AXES..][..AXES].iter().fold(Size::from(1), |all, &one| all * one);
+    let groups = Size::from(convolution.groups);
+    let width = match convolution.sought {
+        Sought::Result => batch * (groups * results) * volume(2),
+        Sought::Input => batch * (groups * channels) * volume(0),
+        Sought::Kernel => (groups * results) * channels * volume(1),
+    };
+    let call = Call::Convolve(convolution);
+    Array::from_var(native::call(call, native::sizes(sizes), &[a.var(), b.var()], T::TYPE, width))
 }
 
 /// Returns whether an array depends on the state of a traced loop, so that library calls cannot take it as an operand.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::convolution::Convolution;
 use super::{alloc_result, share_memory};
 use crate::config::Device;
 use crate::ir::{ReduceOp, Type, scalar};
@@ -83,6 +84,9 @@ pub enum Call {
     MatMul(MatMul),
     /// A sort. One input, one or two outputs.
     Sort(Sort),
+    /// A convolution or one of its transposes. Two inputs, one output, all of one type: of input, kernels and results
+    /// those that are not sought, the results first if they are an input.
+    Convolve(Convolution),
 }
 
 impl Call {
@@ -94,12 +98,13 @@ impl Call {
             Call::Prefix(_) => "prefix_reduce",
             Call::MatMul(_) => "matmul",
             Call::Sort(_) => "sort",
+            Call::Convolve(_) => "convolve",
         }
     }
 
     /// The same operation with other sizes, if it has any: the length of the blocks of a prefix reduction, or of a
-    /// sort; rows, inner length, columns and number of products of matrices. Without sizes, returns the operation
-    /// unchanged.
+    /// sort; rows, inner length, columns and number of products of matrices; those of a convolution. Without sizes,
+    /// returns the operation unchanged.
     #[must_use]
     pub fn with_sizes(self, sizes: &[usize]) -> Call {
         match (self, sizes) {
@@ -108,6 +113,7 @@ impl Call {
             (Call::MatMul(product), &[rows, inner, columns, batch]) => {
                 Call::MatMul(MatMul { rows, inner, columns, batch, ..product })
             }
+            (Call::Convolve(convolution), sizes) => Call::Convolve(convolution.with_sizes(sizes)),
             (call, _) => call,
         }
     }
@@ -151,6 +157,9 @@ impl Launch {
             Call::Prefix(prefix) => prefix.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
             Call::MatMul(product) => product.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
             Call::Sort(sort) => sort.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
+            Call::Convolve(convolution) => {
+                convolution.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what))
+            }
             Call::Fill(_) => Ok(()),
         }
     }

@@ -10,7 +10,7 @@
 //!
 //! | part | place |
 //! |---|---|
-//! | a launch as a machine receives it | `work`, `library` (library calls), `checks` |
+//! | a launch as a machine receives it | `work`, `library` and `convolution` (library calls), `checks` |
 //! | memory for arrays | `buffers` |
 //! | failures that nobody has seen yet | `failures` |
 //! | launches when the process forks | `fork` |
@@ -27,6 +27,7 @@ use crate::{Error, Site, current_device};
 
 mod buffers;
 mod checks;
+pub(crate) mod convolution;
 pub(crate) mod failures;
 pub(crate) mod fork;
 pub(crate) mod host;

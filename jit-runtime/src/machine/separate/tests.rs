@@ -6,7 +6,7 @@ use crate::current_device::DeviceScope;
 use crate::device::with_device;
 use crate::ir::random::{Case, Input, Options, Rng};
 use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
-use crate::launch::native::{self, Call, MatMul, Prefix, Sort, Sorted};
+use crate::launch::native::{self, Call, Convolution, MatMul, Prefix, Sort, Sorted, Sought};
 use crate::launch::{self, Launch, launch};
 
 const FIRST: Device = Device::Cuda(0);
@@ -225,15 +225,19 @@ fn library_calls_give_what_they_give_on_the_host() {
     let prefix = |restart| Call::Prefix(Prefix { op: ReduceOp::Add, is_exclusive: true, is_reverse: false, restart });
     let product = MatMul::new(17, 33, 9);
     let [a, b, c] = product.lens().unwrap();
+    let (input, kernel, result) = ([1, 9, 8], [1, 3, 2], [1, 7, 7]);
+    let windows = Convolution { channels: 3, results: 4, input, kernel, result, ..Convolution::new(Sought::Kernel) };
+    let [x, y, z] = windows.operand_lens().unwrap();
     for len in [0, 1, 1000, 70_000] {
         let (float, word) = ((Type::F32, len), (Type::U32, len));
-        let calls: [(Call, &[Shape], &[Shape]); 6] = [
+        let calls: [(Call, &[Shape], &[Shape]); 7] = [
             (Call::Fill(0x1234_5678), &[], &[word]),
             (prefix(usize::MAX), &[float], &[float]),
             (prefix(13), &[word], &[word]),
             (sort(Sorted::Both, 1 << 20), &[float], &[float, word]),
             (sort(Sorted::Positions, 7), &[word], &[word]),
             (Call::MatMul(product), &[(Type::F32, a), (Type::F32, b)], &[(Type::F32, c)]),
+            (Call::Convolve(windows), &[(Type::F32, x), (Type::F32, y)], &[(Type::F32, z)]),
         ];
         for (call, inputs, outputs) in calls {
             let expected = call_on(Device::Cpu, call, inputs, outputs);

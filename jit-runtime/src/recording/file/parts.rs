@@ -6,7 +6,7 @@ use super::bytes::{Read, Reader, Writer};
 use crate::backend::{CodeOptions, Effort, Scatters};
 use crate::cache::PortableCode;
 use crate::ir::ReduceOp;
-use crate::launch::native::{Call, MatMul, Prefix, Sort, Sorted};
+use crate::launch::native::{AXES, Call, Convolution, MatMul, Prefix, Sort, Sorted, Sought};
 use crate::launch::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 use crate::recording::{Scalar, SizeId};
 use crate::report::{Align, Assertion, Part, Radix, Sign, Spec, Template};
@@ -31,6 +31,7 @@ impl Counts {
 
 /// Operations in the order of their numbers in files.
 const SORTED: [Sorted; 3] = [Sorted::Values, Sorted::Positions, Sorted::Both];
+const SOUGHT: [Sought; 3] = [Sought::Result, Sought::Input, Sought::Kernel];
 
 pub(super) fn write_call(writer: &mut Writer, call: Call) {
     match call {
@@ -58,7 +59,42 @@ pub(super) fn write_call(writer: &mut Writer, call: Call) {
             writer.number(row as u64);
             writer.byte(SORTED.iter().position(|one| *one == gives).unwrap_or_default() as u8);
         }
+        Call::Convolve(convolution) => {
+            let Convolution { sought, groups, strides, dilations, .. } = convolution;
+            writer.byte(4);
+            writer.byte(SOUGHT.iter().position(|one| *one == sought).unwrap_or_default() as u8);
+            let numbers = [groups].into_iter().chain(strides).chain(dilations).chain(convolution.sizes());
+            numbers.for_each(|number| writer.number(number as u64));
+        }
     }
+}
+
+fn read_axes(reader: &mut Reader<'_>) -> Read<[usize; AXES]> {
+    let mut axes = [0; AXES];
+    for axis in &mut axes {
+        *axis = reader.size()?;
+    }
+    Ok(axes)
+}
+
+/// The numbers are in the order in which they are written: those that no replay changes come first.
+fn read_convolution(reader: &mut Reader<'_>) -> Read<Convolution> {
+    let sought = reader.one_of(&SOUGHT, "the result of a convolution")?;
+    let groups = reader.size()?;
+    let (strides, dilations) = (read_axes(reader)?, read_axes(reader)?);
+    Ok(Convolution {
+        sought,
+        groups,
+        strides,
+        dilations,
+        batch: reader.size()?,
+        channels: reader.size()?,
+        results: reader.size()?,
+        input: read_axes(reader)?,
+        kernel: read_axes(reader)?,
+        result: read_axes(reader)?,
+        before: read_axes(reader)?,
+    })
 }
 
 pub(super) fn read_call(reader: &mut Reader<'_>) -> Read<Call> {
@@ -85,6 +121,7 @@ pub(super) fn read_call(reader: &mut Reader<'_>) -> Read<Call> {
             row: reader.size()?,
             gives: reader.one_of(&SORTED, "the result of a sort")?,
         }),
+        4 => Call::Convolve(read_convolution(reader)?),
         _ => return reader.fail("a library call"),
     })
 }
@@ -233,4 +270,22 @@ pub(super) fn read_code(reader: &mut Reader<'_>) -> Read<PortableCode> {
     let effort = if reader.flag()? { Effort::Thorough } else { Effort::Quick };
     let options = CodeOptions { streaming_stores, scatters, effort };
     Ok(PortableCode { digest, target, options, object: reader.blob()?.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_of_a_convolution_is_read_back() {
+        let numbers: Vec<usize> = (2..2 + Convolution::SIZES).collect();
+        let axes = |first: usize| std::array::from_fn(|axis| first + axis);
+        for sought in SOUGHT {
+            let whole = Convolution { groups: 40, strides: axes(50), dilations: axes(60), ..Convolution::new(sought) };
+            let call = Call::Convolve(whole.with_sizes(&numbers));
+            let mut writer = Writer::default();
+            write_call(&mut writer, call);
+            assert_eq!(read_call(&mut Reader::new(&writer.finish()).unwrap()).unwrap(), call);
+        }
+    }
 }

@@ -8,10 +8,11 @@
 //! | one value in every element | `fill` |
 //! | prefix reductions | `prefix`, `words` |
 //! | matrix products | `matmul` |
+//! | convolutions and their transposes | `convolve` |
 //! | the positions of true elements | `compress` |
 //! | sorting | `sort` |
 //! | carries between consecutive blocks | `carry` |
-//! | element types and the operations on them | `element` |
+//! | element types and the operations on them | `element`; floats that are multiplied: `wide` |
 //! | stores that bypass the cache | `stream` |
 
 use std::mem::size_of;
@@ -39,6 +40,7 @@ use carry::Carries;
 
 mod carry;
 mod compress;
+mod convolve;
 mod element;
 mod fill;
 mod matmul;
@@ -47,6 +49,7 @@ mod sort;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod wide;
 mod words;
 
 pub(super) use compress::compress;
@@ -59,6 +62,7 @@ pub(super) fn launch(launch: Launch) -> Result<(), Error> {
         (Call::Fill(bits), [], [output]) => fill::launch(context, bits, output),
         (Call::Prefix(prefix), [input], [output]) => prefix::launch(context, prefix, input, output),
         (Call::MatMul(product), [a, b], [c]) => matmul::launch(context, product, a, b, c),
+        (Call::Convolve(convolution), [a, b], [c]) => convolve::launch(context, convolution, a, b, c),
         (Call::Sort(sort), [input], outputs) => sort::launch(context, sort, input, outputs),
         _ => Err(refuse(call.name(), site, "the numbers of inputs or outputs are wrong".into())),
     }

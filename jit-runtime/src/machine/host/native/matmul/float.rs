@@ -1,10 +1,12 @@
-//! Products of `f32` and `f64`.
+//! Products of floats.
 
 use super::super::super::threads;
+use super::super::wide::Element;
 use super::super::{Context, Elements, Operand, Step};
 use super::kernel::{Float, Kernel, Part};
 use super::pack::{Source, pack};
 use super::tile::{Division, Tile};
+use super::vector::Lane;
 use super::{MatMul, step};
 use crate::Error;
 use crate::backend::scratch;
@@ -21,7 +23,7 @@ const NS_PER_SUM: f64 = 0.3;
 const ADDED: usize = 1 << 12;
 
 /// Launches products that were checked.
-pub(super) fn launch<T: Float>(
+pub(super) fn launch<T: Element>(
     context: Context,
     product: MatMul,
     a: &Operand,
@@ -30,27 +32,33 @@ pub(super) fn launch<T: Float>(
 ) -> Result<(), Error> {
     let parts = product.parts();
     if parts == 1 {
-        return multiply::<T>(context, product, 1, [a, b, c]);
+        return multiply::<T, T>(context, product, 1, [a, b, c]);
     }
     // SAFETY: the products write every element before anything reads it.
-    let sums = unsafe { Operand::alloc_result(c.ty, c.len * parts)? };
-    multiply::<T>(context, product, parts, [a, b, &sums])?;
+    let sums = unsafe { Operand::alloc_result(T::WIDE, c.len * parts)? };
+    multiply::<T, T::Wide>(context, product, parts, [a, b, &sums])?;
     add_parts::<T>(context, parts, &sums, c)
 }
 
-/// Launches the products, or the parts of them, consecutively.
-fn multiply<T: Float>(context: Context, product: MatMul, parts: usize, operands: [&Operand; 3]) -> Result<(), Error> {
+/// Launches the products, or the parts of them, consecutively. Sums are written as `S`.
+fn multiply<T: Element, S: Element<Wide = T::Wide>>(
+    context: Context,
+    product: MatMul,
+    parts: usize,
+    operands: [&Operand; 3],
+) -> Result<(), Error> {
     let division = Division::new(product, parts, threads());
     let sums = product.rows as f64 * product.columns as f64 * product.batch as f64;
-    let scale = size_of::<T>() as f64 / size_of::<f32>() as f64;
+    let scale = size_of::<T::Wide>() as f64 / size_of::<f32>() as f64;
     let estimate_ns = scale * sums * (NS_PER_SUM * parts as f64 + NS_PER_PRODUCT * product.inner as f64);
     let step = step(context, operands, division.units(), estimate_ns);
-    let kernel = best::<T>(product.columns);
-    let [a, b, c] = operands.map(Elements::<T>::of);
+    let kernel = best::<T::Wide>(product.columns);
+    let [a, b, c] = operands;
+    let (a, b, c) = (Elements::<T>::of(a), Elements::<T>::of(b), Elements::<S>::of(c));
     let run = move |unit: usize| {
         for tile in division.unit(unit) {
             // SAFETY: the sizes were checked; `a` and `b` are only read, and tiles are disjoint.
-            unsafe { compute(&kernel, &product, &tile, [a, b, c]) };
+            unsafe { compute(&kernel, &product, &tile, (a, b, c)) };
         }
     };
     // SAFETY: the function reads `a` and `b` and writes disjoint tiles of `c`.
@@ -59,55 +67,134 @@ fn multiply<T: Float>(context: Context, product: MatMul, parts: usize, operands:
 
 /// The kernel for results with so many columns. Where most lanes of a register would be idle, narrower ones compute
 /// more.
-pub(super) fn best<T: Float>(columns: usize) -> Kernel<T> {
+pub(in super::super) fn best<T: Float>(columns: usize) -> Kernel<T> {
     let kernels = T::kernels();
     let fast = &kernels[..(kernels.len() - 1).max(1)];
     let is_wide = |kernel: &&Kernel<T>| 4 * columns > kernel.columns;
     *fast.iter().find(is_wide).unwrap_or(&fast[fast.len() - 1])
 }
 
-/// Computes a tile.
+/// Computes a tile. Elements that are not of the type of sums are converted while they are copied.
 ///
 /// # Safety
 ///
 /// The matrices, and the results of all parts, must be as large as the product requires, and no other thread may access
 /// the tile. The processor must have the instructions of the kernel.
-pub(super) unsafe fn compute<T: Float>(kernel: &Kernel<T>, product: &MatMul, tile: &Tile, matrices: [Elements<T>; 3]) {
-    let [a, b, c] = matrices.map(|matrix| matrix.first);
-    let ((a_first, a_down, a_across), (b_first, b_down, b_across)) = (product.a(tile), product.b(tile));
+pub(super) unsafe fn compute<T: Element, S: Element<Wide = T::Wide>>(
+    kernel: &Kernel<T::Wide>,
+    product: &MatMul,
+    tile: &Tile,
+    (a, b, c): (Elements<T>, Elements<T>, Elements<S>),
+) {
     let (c_first, c_down) = product.c(tile);
     let panels = tile.columns.div_ceil(kernel.columns);
     let length = tile.inner.min(PANEL);
-    scratch::with((panels * kernel.columns * length * size_of::<T>()).max(1), |copies| {
-        let copies = copies.cast::<T>();
+    let if_narrow = |is_narrow: bool, elements: usize| if is_narrow { elements } else { 0 };
+    let lengths = [
+        panels * kernel.columns * length,
+        if_narrow(!T::IS_WIDE, tile.rows * length),
+        if_narrow(!T::IS_WIDE, tile.columns * length),
+        if_narrow(!S::IS_WIDE, tile.rows * tile.columns),
+    ];
+    scratch::with((lengths.iter().sum::<usize>() * size_of::<T::Wide>()).max(1), |memory| {
+        let at = |count: usize| memory.cast::<T::Wide>().wrapping_add(lengths[..count].iter().sum());
+        let copies = at(0);
+        let target = c.first.wrapping_add(c_first);
+        let (sums, sums_down) = if S::IS_WIDE { (target.cast(), c_down) } else { (at(3), tile.columns) };
         // A sum of nothing is zero, so there is at least one step.
         for first in (0..tile.inner.max(1)).step_by(PANEL) {
             let inner = PANEL.min(tile.inner - first);
+            let rows = Matrix::of(a, product.a(tile), (tile.rows, inner), [0, first]);
+            let columns = Matrix::of(b, product.b(tile), (inner, tile.columns), [first, 0]);
+            // SAFETY: the scratch memory is large enough for these copies.
+            let (rows, columns) = unsafe { (rows.widened(at(1)), columns.widened(at(2))) };
             let source = Source {
-                first: b.wrapping_add(b_first + first * b_down),
+                first: columns.first,
                 items: tile.columns,
-                item_stride: b_across,
+                item_stride: columns.across,
                 inner,
-                inner_stride: b_down,
+                inner_stride: columns.down,
             };
-            // SAFETY: the scratch memory is large enough for these panels.
+            // SAFETY: as above.
             unsafe { pack_panels(&source, kernel.columns, copies) };
             let part = Part {
                 inner,
-                a: a.wrapping_add(a_first + first * a_across),
+                a: rows.first,
                 rows: tile.rows,
-                a_down,
-                a_across,
+                a_down: rows.down,
+                a_across: rows.across,
                 b: copies,
-                c: c.wrapping_add(c_first),
-                c_down,
+                c: sums,
+                c_down: sums_down,
                 columns: tile.columns,
                 continues: first > 0,
+                window: None,
             };
             // SAFETY: the caller's promise, and the panels were copied.
             unsafe { compute_parts(kernel, &part) };
         }
+        if !S::IS_WIDE {
+            let is_one = c_down == tile.columns;
+            let (lines, length) = if is_one { (1, tile.rows * c_down) } else { (tile.rows, tile.columns) };
+            for line in 0..lines {
+                let (first, target) = (sums.wrapping_add(line * sums_down), target.wrapping_add(line * c_down));
+                // SAFETY: the sums were computed, and the tile is exclusive.
+                let (sums, target) = unsafe {
+                    let target = std::slice::from_raw_parts_mut(target, length);
+                    (std::slice::from_raw_parts(first, length), target)
+                };
+                S::narrow_all(sums, target);
+            }
+        }
     });
+}
+
+/// A part of a matrix in memory. One of the strides is 1.
+struct Matrix<T> {
+    first: *const T,
+    rows: usize,
+    columns: usize,
+    down: usize,
+    across: usize,
+}
+
+impl<T: Element> Matrix<T> {
+    /// The part of a tile's factor that begins at a row and a column.
+    fn of(
+        all: Elements<T>,
+        (first, down, across): (usize, usize, usize),
+        (rows, columns): (usize, usize),
+        [row, column]: [usize; 2],
+    ) -> Matrix<T> {
+        let first = all.first.cast_const().wrapping_add(first + row * down + column * across);
+        Matrix { first, rows, columns, down, across }
+    }
+
+    /// The same numbers in the type of sums: where they are if they have it, otherwise copied. Lines that are
+    /// consecutive in memory stay so.
+    ///
+    /// # Safety
+    ///
+    /// The matrix must be readable, and the target have space for its numbers if they are copied.
+    unsafe fn widened(self, target: *mut T::Wide) -> Matrix<T::Wide> {
+        let Matrix { first, rows, columns, down, across } = self;
+        if T::IS_WIDE {
+            return Matrix { first: first.cast(), rows, columns, down, across };
+        }
+        let is_row_major = across == 1;
+        let (lines, length, stride) = if is_row_major { (rows, columns, down) } else { (columns, rows, across) };
+        let (down, across) = if is_row_major { (length, 1) } else { (1, length) };
+        // Lines without anything between them are one.
+        let (lines, length) = if stride == length { (1, lines * length) } else { (lines, length) };
+        for line in 0..lines {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let source = std::slice::from_raw_parts(first.wrapping_add(line * stride), length);
+                T::widen_all(source, std::slice::from_raw_parts_mut(target.add(line * length), length));
+            }
+        }
+        Matrix { first: target, rows, columns, down, across }
+    }
 }
 
 /// Copies columns to consecutive panels.
@@ -153,7 +240,7 @@ unsafe fn compute_parts<T: Float>(kernel: &Kernel<T>, tile: &Part<T>) {
 }
 
 /// Launches the sums of consecutive parts, in ascending order.
-fn add_parts<T: Float>(context: Context, parts: usize, sums: &Operand, c: &Operand) -> Result<(), Error> {
+fn add_parts<T: Element>(context: Context, parts: usize, sums: &Operand, c: &Operand) -> Result<(), Error> {
     let step = Step {
         context,
         width: c.len,
@@ -164,18 +251,22 @@ fn add_parts<T: Float>(context: Context, parts: usize, sums: &Operand, c: &Opera
         carries: None,
     };
     debug_assert_ne!(c.ty, Type::Bool);
-    let (sums, c) = (Elements::<T>::of(sums), Elements::<T>::of(c));
+    let (sums, c) = (Elements::<T::Wide>::of(sums), Elements::<T>::of(c));
     let run = move |block: usize| {
         let range = block * ADDED..c.len.min((block + 1) * ADDED);
         // SAFETY: the parts are only read, and blocks are disjoint.
-        let (first, target) = unsafe { (sums.get(range.clone()), c.get_mut(range.clone())) };
-        target.copy_from_slice(first);
-        for part in 1..parts {
+        let target = unsafe { c.get_mut(range.clone()) };
+        let mut total = [T::Wide::ZERO; ADDED];
+        for part in 0..parts {
             let first = part * c.len;
             // SAFETY: as above.
             let more = unsafe { sums.get(first + range.start..first + range.end) };
-            target.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.add(*more));
+            match part {
+                0 => total[..more.len()].copy_from_slice(more),
+                _ => total.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.add(*more)),
+            }
         }
+        T::narrow_all(&total[..range.len()], target);
     };
     // SAFETY: the function reads the parts and writes disjoint blocks of `c`.
     unsafe { step.submit(run) }

@@ -15,42 +15,54 @@ const MAX_ROWS: usize = 12;
 const VECTORS: usize = 2;
 
 /// A part of a product that stays in registers.
-pub(super) struct Part<T> {
+pub(in super::super) struct Part<T> {
     /// The number of products in each sum.
-    pub(super) inner: usize,
+    pub(in super::super) inner: usize,
     /// The first element of `a`, the number of rows, and the strides from row to row and within rows.
-    pub(super) a: *const T,
-    pub(super) rows: usize,
-    pub(super) a_down: usize,
-    pub(super) a_across: usize,
+    pub(in super::super) a: *const T,
+    pub(in super::super) rows: usize,
+    pub(in super::super) a_down: usize,
+    pub(in super::super) a_across: usize,
     /// A panel of `b`: for each row as many columns as the kernel computes.
-    pub(super) b: *const T,
+    pub(in super::super) b: *const T,
     /// The first element of the result, the stride from row to row, and the number of columns.
-    pub(super) c: *mut T,
-    pub(super) c_down: usize,
-    pub(super) columns: usize,
+    pub(in super::super) c: *mut T,
+    pub(in super::super) c_down: usize,
+    pub(in super::super) columns: usize,
     /// Whether the sums continue from the result, instead of zero.
-    pub(super) continues: bool,
+    pub(in super::super) continues: bool,
+    /// Whether `b` is read through a window, instead of a panel.
+    pub(in super::super) window: Option<Window>,
+}
+
+/// Columns of `b` that are somewhere in memory, some of which have no results.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Window {
+    /// For each row of `b` the distance of its columns from the first element: as many as the kernel computes can be
+    /// read.
+    pub(in super::super) offsets: *const usize,
+    /// The columns that have results, as bits. The results are consecutive.
+    pub(in super::super) valid: u32,
 }
 
 /// The functions for a set of instructions.
 #[derive(Clone, Copy)]
-pub(super) struct Kernel<T> {
+pub(in super::super) struct Kernel<T> {
     /// The most rows at once.
-    pub(super) rows: usize,
+    pub(in super::super) rows: usize,
     /// The most columns at once, and the columns of a panel.
-    pub(super) columns: usize,
+    pub(in super::super) columns: usize,
     /// Computes a part.
     ///
     /// # Safety
     ///
     /// The processor must have the instructions. The part has at most so many rows and columns, the pointers are valid
     /// for its sizes and strides, and no other thread accesses its result.
-    pub(super) compute: unsafe fn(&Part<T>),
+    pub(in super::super) compute: unsafe fn(&Part<T>),
 }
 
 /// A float with kernels.
-pub(super) trait Float: Lane {
+pub(in super::super) trait Float: Lane {
     /// The kernels that this processor can run, best first.
     fn kernels() -> Vec<Kernel<Self>>;
 }
@@ -76,21 +88,7 @@ unsafe fn compute_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(part:
                 sums[VECTORS - 1] = V::load_first(c.add((VECTORS - 1) * V::LANES), last);
             }
         }
-        // Every third row has a pointer of its own: an address adds one or two strides to it.
-        let mut a: [*const V::Lane; MAX_ROWS / 3] =
-            std::array::from_fn(|third| part.a.wrapping_add(3 * third * part.a_down));
-        let mut b = part.b;
-        for _ in 0..part.inner {
-            let columns: [V; VECTORS] = std::array::from_fn(|vector| V::load(b.add(vector * V::LANES)));
-            for (row, sums) in sums.iter_mut().enumerate() {
-                let factor = V::splat(*a[row / 3].wrapping_add(row % 3 * part.a_down));
-                for (sum, columns) in sums.iter_mut().zip(columns) {
-                    *sum = factor.mul_add(columns, *sum);
-                }
-            }
-            a = a.map(|a| a.wrapping_add(part.a_across));
-            b = b.wrapping_add(panel);
-        }
+        add_products(part, &mut sums, |row| part.b.wrapping_add(row * panel));
         for (row, sums) in sums.iter().enumerate() {
             let c = part.c.add(row * part.c_down);
             for (vector, sum) in sums[..VECTORS - 1].iter().enumerate() {
@@ -101,6 +99,72 @@ unsafe fn compute_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(part:
     }
 }
 
+/// Computes a part whose `b` is read through a window.
+///
+/// # Safety
+///
+/// As [`Kernel::compute`].
+#[inline(always)]
+unsafe fn compute_window<V: Vector, const ROWS: usize, const VECTORS: usize>(part: &Part<V::Lane>, window: Window) {
+    let valid: [u32; VECTORS] = std::array::from_fn(|vector| {
+        (window.valid >> (vector * V::LANES)) & (u32::MAX >> (u32::BITS as usize - V::LANES))
+    });
+    // The results before those of each register.
+    let mut before = [0; VECTORS];
+    for vector in 1..VECTORS {
+        before[vector] = before[vector - 1] + valid[vector - 1].count_ones() as usize;
+    }
+    // SAFETY: as for `compute_rows`; there are as many results as bits.
+    unsafe {
+        let mut sums = [[V::splat(V::Lane::ZERO); VECTORS]; ROWS];
+        if part.continues {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let c = part.c.add(row * part.c_down);
+                for (vector, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::load_valid(c.add(before[vector]), valid[vector]);
+                }
+            }
+        }
+        add_products(part, &mut sums, |row| part.b.wrapping_add(*window.offsets.add(row)));
+        for (row, sums) in sums.iter().enumerate() {
+            let c = part.c.add(row * part.c_down);
+            for (vector, sum) in sums.iter().enumerate() {
+                sum.store_valid(c.add(before[vector]), valid[vector]);
+            }
+        }
+    }
+}
+
+/// Adds the products of a part to the sums, in ascending order. `row_of_b` returns the columns of a row.
+///
+/// # Safety
+///
+/// As [`Kernel::compute`].
+#[inline(always)]
+unsafe fn add_products<V: Vector, const ROWS: usize, const VECTORS: usize>(
+    part: &Part<V::Lane>,
+    sums: &mut [[V; VECTORS]; ROWS],
+    row_of_b: impl Fn(usize) -> *const V::Lane,
+) {
+    // Every third row has a pointer of its own: an address adds one or two strides to it.
+    let mut a: [*const V::Lane; MAX_ROWS / 3] =
+        std::array::from_fn(|third| part.a.wrapping_add(3 * third * part.a_down));
+    for inner in 0..part.inner {
+        let b = row_of_b(inner);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let columns: [V; VECTORS] = std::array::from_fn(|vector| V::load(b.wrapping_add(vector * V::LANES)));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let factor = V::splat(*a[row / 3].wrapping_add(row % 3 * part.a_down));
+                for (sum, columns) in sums.iter_mut().zip(columns) {
+                    *sum = factor.mul_add(columns, *sum);
+                }
+            }
+        }
+        a = a.map(|a| a.wrapping_add(part.a_across));
+    }
+}
+
 /// Makes a kernel from registers, the instructions that it needs, and the numbers of rows that it can compute.
 macro_rules! kernel {
     ($name:ident: $register:ty, $(#[$features:meta])? $($rows:literal)*) => {
@@ -108,10 +172,12 @@ macro_rules! kernel {
         unsafe fn $name(part: &Part<<$register as Vector>::Lane>) {
             // SAFETY: the caller's promise.
             unsafe {
-                match (part.rows, part.columns <= <$register>::LANES) {
+                match (part.rows, part.columns <= <$register>::LANES, part.window) {
                     $(
-                        ($rows, true) => compute_rows::<$register, $rows, 1>(part),
-                        ($rows, false) => compute_rows::<$register, $rows, 2>(part),
+                        ($rows, true, None) => compute_rows::<$register, $rows, 1>(part),
+                        ($rows, false, None) => compute_rows::<$register, $rows, 2>(part),
+                        ($rows, true, Some(window)) => compute_window::<$register, $rows, 1>(part, window),
+                        ($rows, false, Some(window)) => compute_window::<$register, $rows, 2>(part, window),
                     )*
                     _ => {}
                 }

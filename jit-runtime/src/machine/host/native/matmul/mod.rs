@@ -6,12 +6,12 @@
 //! | floats: panels of the factors, and sums of parts | `float` |
 //! | what is computed in registers | `kernel`, `vector` |
 //! | copies of the factors, in the order of the kernel | `pack` |
-//! | halves and integers | `other` |
+//! | integers | `other` |
 //!
 //! Each element of `f32` and `f64` is the sum of its products in ascending order, each added with a single rounding, as
 //! by `mul_add`. Long sums of which there are few are computed in parts, which are added in ascending order; the parts
 //! depend on the shape alone. So the bits depend neither on the threads nor on the instructions of the processor.
-//! Halves are multiplied and added in `f32` and rounded once. Integers wrap.
+//! Halves become `f32` while they are copied; their sums, of the same order, are rounded once. Integers wrap.
 
 use std::sync::Arc;
 
@@ -22,23 +22,23 @@ use crate::Error;
 use crate::ir::Type;
 use crate::machine::library::MatMul;
 
-mod float;
-mod kernel;
+pub(super) mod float;
+pub(super) mod kernel;
 mod other;
-mod pack;
+pub(super) mod pack;
 #[cfg(test)]
 mod tests;
 
 mod tile;
-mod vector;
+pub(super) mod vector;
 
 /// Launches products that were checked.
 pub(super) fn launch(context: Context, product: MatMul, a: &Operand, b: &Operand, c: &Operand) -> Result<(), Error> {
     match c.ty {
         Type::F32 => float::launch::<f32>(context, product, a, b, c),
         Type::F64 => float::launch::<f64>(context, product, a, b, c),
-        Type::F16 => other::launch::<f16>(context, product, a, b, c),
-        Type::BF16 => other::launch::<bf16>(context, product, a, b, c),
+        Type::F16 => float::launch::<f16>(context, product, a, b, c),
+        Type::BF16 => float::launch::<bf16>(context, product, a, b, c),
         // Products and sums of integers wrap, so their signedness makes no difference.
         Type::I8 | Type::U8 | Type::Bool => other::launch::<u8>(context, product, a, b, c),
         Type::I16 | Type::U16 => other::launch::<u16>(context, product, a, b, c),

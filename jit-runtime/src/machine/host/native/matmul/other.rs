@@ -1,14 +1,13 @@
-//! Products of halves and integers.
-
-use half::slice::HalfFloatSliceExt;
-use half::{bf16, f16};
+//! Products of integers.
 
 use super::super::super::threads;
 use super::super::{Context, Elements, Operand};
-use super::float;
 use super::tile::{Division, Tile};
 use super::{MatMul, step};
 use crate::Error;
+
+/// The time of a multiplication and addition, roughly.
+const NS_PER_PRODUCT: f64 = 0.2;
 
 /// Launches products that were checked.
 pub(super) fn launch<T: Factor>(
@@ -20,7 +19,7 @@ pub(super) fn launch<T: Factor>(
 ) -> Result<(), Error> {
     let products = product.rows as f64 * product.columns as f64 * (product.inner.max(1) * product.batch) as f64;
     let division = Division::new(product, 1, threads());
-    let step = step(context, [a, b, c], division.units(), T::NS_PER_PRODUCT * products);
+    let step = step(context, [a, b, c], division.units(), NS_PER_PRODUCT * products);
     let [a, b, c] = [a, b, c].map(Elements::<T>::of);
     let run = move |unit: usize| {
         for tile in division.unit(unit) {
@@ -34,9 +33,6 @@ pub(super) fn launch<T: Factor>(
 
 /// An element type of matrices.
 pub(super) trait Factor: Copy + Send + Sync + 'static {
-    /// The time of a multiplication and addition, roughly.
-    const NS_PER_PRODUCT: f64;
-
     /// Computes a tile.
     ///
     /// # Safety
@@ -45,56 +41,9 @@ pub(super) trait Factor: Copy + Send + Sync + 'static {
     unsafe fn multiply(product: &MatMul, tile: &Tile, a: &[Self], b: &[Self], c: Elements<Self>);
 }
 
-/// The numbers of a part of a matrix in single precision. Lines that are consecutive in memory stay so.
-fn widened<T>(matrix: &[T], (first, down, across): (usize, usize, usize), rows: usize, columns: usize) -> Vec<f32>
-where
-    [T]: HalfFloatSliceExt,
-{
-    let (lines, length, stride) = if across == 1 { (rows, columns, down) } else { (columns, rows, across) };
-    let mut wide = vec![0.0; lines * length];
-    for (line, target) in wide.chunks_exact_mut(length.max(1)).enumerate() {
-        let first = first + line * stride;
-        matrix[first..first + length].convert_to_f32_slice(target);
-    }
-    wide
-}
-
-macro_rules! halves {
-    ($($ty:ident),*) => {$(
-        impl Factor for $ty {
-            const NS_PER_PRODUCT: f64 = 0.02;
-
-            unsafe fn multiply(product: &MatMul, tile: &Tile, a: &[Self], b: &[Self], c: Elements<Self>) {
-                let (rows, inner, columns) = (tile.rows, product.inner, tile.columns);
-                let mut a = widened(a, product.a(tile), rows, inner);
-                let mut b = widened(b, product.b(tile), inner, columns);
-                let mut sums = vec![0.0; rows * columns];
-                let MatMul { is_a_transposed, is_b_transposed, .. } = *product;
-                let whole = MatMul { is_a_transposed, is_b_transposed, ..MatMul::new(rows, inner, columns) };
-                let part = Tile { batch: 0, first_row: 0, first_column: 0, ..tile.clone() };
-                let elements = |all: &mut Vec<f32>| Elements { first: all.as_mut_ptr(), len: all.len() };
-                let matrices = [&mut a, &mut b, &mut sums].map(elements);
-                // SAFETY: the matrices have these lengths, and are not shared.
-                unsafe { float::compute(&float::best(columns), &whole, &part, matrices) };
-                let (c_first, c_down) = product.c(tile);
-                for (row, sums) in sums.chunks(columns).enumerate() {
-                    let first = c_first + row * c_down;
-                    // SAFETY: no other thread accesses the tile, as the caller guarantees.
-                    let target = unsafe { c.get_mut(first..first + columns) };
-                    target.convert_from_f32_slice(sums);
-                }
-            }
-        }
-    )*};
-}
-
-halves!(f16, bf16);
-
 macro_rules! integers {
     ($($ty:ty),*) => {$(
         impl Factor for $ty {
-            const NS_PER_PRODUCT: f64 = 0.2;
-
             unsafe fn multiply(product: &MatMul, tile: &Tile, a: &[Self], b: &[Self], c: Elements<Self>) {
                 let (a_first, a_down, a_across) = product.a(tile);
                 let (b_first, b_down, b_across) = product.b(tile);

@@ -7,14 +7,14 @@ const SQUARE: usize = 8;
 
 /// A part of a factor, seen from its sums: `items` are rows of `a` or columns of `b`, each of which has `inner`
 /// numbers.
-pub(super) struct Source<T> {
-    pub(super) first: *const T,
-    pub(super) items: usize,
+pub(in super::super) struct Source<T> {
+    pub(in super::super) first: *const T,
+    pub(in super::super) items: usize,
     /// The distance of the items in memory.
-    pub(super) item_stride: usize,
-    pub(super) inner: usize,
+    pub(in super::super) item_stride: usize,
+    pub(in super::super) inner: usize,
     /// The distance of the numbers of an item.
-    pub(super) inner_stride: usize,
+    pub(in super::super) inner_stride: usize,
 }
 
 /// Writes one number of each item, then the next one of each: to each of them belong `width` numbers in the target,
@@ -23,7 +23,7 @@ pub(super) struct Source<T> {
 /// # Safety
 ///
 /// The source must be readable, the target have space for `inner * width` numbers, and `items` be at most `width`.
-pub(super) unsafe fn pack<T: Lane>(source: &Source<T>, width: usize, target: *mut T) {
+pub(in super::super) unsafe fn pack<T: Lane>(source: &Source<T>, width: usize, target: *mut T) {
     // SAFETY: the caller's promise; positions stay below the numbers of items and of their elements.
     unsafe {
         if source.item_stride == 1 {

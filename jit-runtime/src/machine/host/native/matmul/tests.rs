@@ -2,6 +2,7 @@
 
 use super::super::Elements;
 use super::super::tests::{XorShift, operand, run, values};
+use super::super::wide::Element;
 use super::kernel::{Float, Kernel};
 use super::tile::{Division, Tile};
 use super::{MatMul, float};
@@ -53,21 +54,21 @@ fn expected<T: Float>(product: &MatMul, a: &[T], b: &[T]) -> Vec<T> {
 }
 
 /// The results of a kernel, without launches.
-fn computed<T: Float>(kernel: &Kernel<T>, product: &MatMul, a: &mut [T], b: &mut [T]) -> Vec<T> {
+fn computed<T: Float + Element<Wide = T>>(kernel: &Kernel<T>, product: &MatMul, a: &mut [T], b: &mut [T]) -> Vec<T> {
     let parts = product.parts();
     let len = product.rows * product.columns;
     let mut sums = vec![T::ZERO; len * parts];
-    let matrices = [a, b, &mut sums[..]].map(|all| Elements { first: all.as_mut_ptr(), len: all.len() });
+    let [a, b, c] = [a, b, &mut sums[..]].map(|all| Elements { first: all.as_mut_ptr(), len: all.len() });
     let division = Division::new(*product, parts, 3);
     for tile in (0..division.units()).flat_map(|unit| division.unit(unit)) {
         // SAFETY: the matrices have the lengths of the product, and the kernel was offered for this processor.
-        unsafe { float::compute(kernel, product, &tile, matrices) };
+        unsafe { float::compute::<T, T>(kernel, product, &tile, (a, b, c)) };
     }
     let part = |index: usize| (0..parts).map(|part| sums[part * len + index]).reduce(T::add).unwrap();
     (0..len).map(part).collect()
 }
 
-fn check_kernels<T: Float + PartialEq + std::fmt::Debug>(from_f64: impl Fn(f64) -> T) {
+fn check_kernels<T: Float + Element<Wide = T> + PartialEq + std::fmt::Debug>(from_f64: impl Fn(f64) -> T) {
     let mut random = XorShift(3);
     for product in SHAPES.into_iter().flat_map(all_forms) {
         let mut numbers = |len| (0..len).map(|_| from_f64((random.next() >> 11) as f64 * 1e-16 - 0.4)).collect();

@@ -7,6 +7,8 @@ const TILE_ROWS: usize = 512;
 const TILE_COLUMNS: usize = 256;
 /// The rows of the smallest tiles into which a product is cut for the sake of more threads.
 const MIN_ROWS: usize = 48;
+/// The columns of such tiles, if there are not enough rows.
+const MIN_COLUMNS: usize = 64;
 /// The tiles for each thread, if there are rows enough.
 const TILES_PER_THREAD: usize = 2;
 /// The products of a unit of work, at least: small products of a batch are computed together.
@@ -81,6 +83,8 @@ impl Division {
         let wanted = (TILES_PER_THREAD * threads).div_ceil(across * parts * product.batch.max(1));
         let most = product.rows.div_ceil(MIN_ROWS);
         let down = product.rows.div_ceil(TILE_ROWS).max(wanted.min(most)).max(1);
+        let missing = threads.div_ceil(across * down * parts * product.batch.max(1));
+        let across = across.max(missing.min(product.columns.div_ceil(MIN_COLUMNS)));
         let products = product.rows.div_ceil(down) * product.columns.div_ceil(across) * product.inner.div_ceil(parts);
         let tiles_per_unit = if product.batch == 1 { 1 } else { (UNIT_PRODUCTS / products.max(1)).max(1) };
         Division { product, down, across, parts, tiles_per_unit }

@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 /// A register of floats.
-pub(super) trait Vector: Copy {
+pub(in super::super) trait Vector: Copy {
     /// The type of a lane.
     type Lane: Lane;
     /// The number of lanes.
@@ -56,6 +56,38 @@ pub(super) trait Vector: Copy {
         }
     }
 
+    /// Reads consecutive numbers into the lanes whose bits are set; the others are arbitrary.
+    ///
+    /// # Safety
+    ///
+    /// As [`load`](Vector::load), for as many numbers as bits.
+    #[inline(always)]
+    unsafe fn load_valid(source: *const Self::Lane, valid: u32) -> Self {
+        let mut whole = [Self::Lane::ZERO; 16];
+        let lanes = (0..Self::LANES).filter(|lane| valid >> lane & 1 == 1);
+        // SAFETY: the caller guarantees that there are so many numbers.
+        unsafe {
+            lanes.enumerate().for_each(|(number, lane)| whole[lane] = *source.add(number));
+            Self::load(whole.as_ptr())
+        }
+    }
+
+    /// Writes the lanes whose bits are set, consecutively.
+    ///
+    /// # Safety
+    ///
+    /// As [`store`](Vector::store), for as many numbers as bits.
+    #[inline(always)]
+    unsafe fn store_valid(self, target: *mut Self::Lane, valid: u32) {
+        let mut whole = [Self::Lane::ZERO; 16];
+        let lanes = (0..Self::LANES).filter(|lane| valid >> lane & 1 == 1);
+        // SAFETY: the caller guarantees that there is space, and a register has at most sixteen lanes.
+        unsafe {
+            self.store(whole.as_mut_ptr());
+            lanes.enumerate().for_each(|(number, lane)| *target.add(number) = whole[lane]);
+        }
+    }
+
     /// Writes the first lanes.
     ///
     /// # Safety
@@ -73,7 +105,7 @@ pub(super) trait Vector: Copy {
 }
 
 /// A number of a lane.
-pub(super) trait Lane: Copy + Send + Sync + 'static {
+pub(in super::super) trait Lane: Copy + Send + Sync + 'static {
     const ZERO: Self;
 
     /// `self * factor + addend`, rounded once.
@@ -135,7 +167,7 @@ impl<T: Lane, const LANES: usize> Vector for [T; LANES] {
 macro_rules! x86_registers {
     ($($register:ident of $lanes:literal $lane:ident:
         $splat:ident $load:ident $store:ident $mul_add:ident
-        $(first $mask:ident by $load_first:ident $store_first:ident)?;)*) => {$(
+        $(first $mask:ident by $load_first:ident $store_first:ident $expand:ident $compress:ident)?;)*) => {$(
         impl Vector for $register {
             type Lane = $lane;
             const LANES: usize = $lanes;
@@ -178,6 +210,18 @@ macro_rules! x86_registers {
                     // SAFETY: as for `store`.
                     unsafe { $store_first(target, mask, self) }
                 }
+
+                #[inline(always)]
+                unsafe fn load_valid(source: *const $lane, valid: u32) -> Self {
+                    // SAFETY: as for `load_first`.
+                    unsafe { $expand(valid as $mask, Self::load_first(source, valid.count_ones() as usize)) }
+                }
+
+                #[inline(always)]
+                unsafe fn store_valid(self, target: *mut $lane, valid: u32) {
+                    // SAFETY: as for `store_first`.
+                    unsafe { $compress(valid as $mask, self).store_first(target, valid.count_ones() as usize) }
+                }
             )?
         }
     )*};
@@ -186,9 +230,9 @@ macro_rules! x86_registers {
 #[cfg(target_arch = "x86_64")]
 x86_registers! {
     __m512 of 16 f32: _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps
-        first __mmask16 by _mm512_maskz_loadu_ps _mm512_mask_storeu_ps;
+        first __mmask16 by _mm512_maskz_loadu_ps _mm512_mask_storeu_ps _mm512_maskz_expand_ps _mm512_maskz_compress_ps;
     __m512d of 8 f64: _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_fmadd_pd
-        first __mmask8 by _mm512_maskz_loadu_pd _mm512_mask_storeu_pd;
+        first __mmask8 by _mm512_maskz_loadu_pd _mm512_mask_storeu_pd _mm512_maskz_expand_pd _mm512_maskz_compress_pd;
     __m256 of 8 f32: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps;
     __m256d of 4 f64: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_fmadd_pd;
 }

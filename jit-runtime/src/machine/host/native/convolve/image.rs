@@ -1,0 +1,147 @@
+//! Copies of tiles of the source, with zeros around it.
+
+use super::super::matmul::vector::Lane;
+use super::axis::{Copies, Line};
+use super::{AXES, Element};
+
+/// The elements of a target at one place of the first axis, a range of the second one, and of the last one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Area {
+    pub(super) plane: usize,
+    pub(super) first_row: usize,
+    pub(super) rows: usize,
+    pub(super) first_column: usize,
+    pub(super) columns: usize,
+}
+
+/// How the source of a target is copied: for each channel, and for each copy of a line along each of the axes, the rows
+/// of an area.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Image {
+    pub(super) lines: [Line; AXES],
+    copies: [Copies; AXES],
+}
+
+impl Image {
+    pub(super) fn new(lines: [Line; AXES]) -> Image {
+        let [planes, rows, columns] = &lines;
+        // A tile has a single plane.
+        let copies = [Copies::of_each_tap(planes), Copies::new(rows), Copies::new(columns)];
+        Image { lines, copies }
+    }
+
+    /// The number of taps.
+    pub(super) fn taps(&self) -> usize {
+        self.lines.iter().map(|line| line.taps.len()).product()
+    }
+
+    /// The positions in the kernel of all taps, ascending.
+    pub(super) fn taps_of_kernel(&self, [_, rows, columns]: [usize; AXES]) -> Vec<usize> {
+        let [z, y, x] = &self.lines;
+        let all = z.taps.iter().flat_map(|z| y.taps.iter().map(move |y| (z.0, y.0)));
+        all.flat_map(|(z, y)| x.taps.iter().map(move |x| (z * rows + y) * columns + x.0)).collect()
+    }
+
+    /// The distance from a row of an area to the next in a copy.
+    pub(super) fn row_length(&self, area: &Area) -> usize {
+        area.columns + self.copies[2].more
+    }
+
+    /// The elements of a copy of an area.
+    fn copy_length(&self, area: &Area) -> usize {
+        (area.rows + self.copies[1].more) * self.row_length(area)
+    }
+
+    /// The elements that are copied for an area of a channel.
+    pub(super) fn channel_length(&self, area: &Area) -> usize {
+        self.copies.iter().map(|copies| copies.starts.len()).product::<usize>() * self.copy_length(area)
+    }
+
+    /// The distances of the first element that each tap of each channel reads, in ascending order.
+    pub(super) fn offsets(&self, area: &Area, channels: usize) -> Vec<usize> {
+        let [_, down, across] = &self.copies;
+        let (length, row) = (self.copy_length(area), self.row_length(area));
+        let mut offsets = Vec::with_capacity(channels * self.taps());
+        for channel in 0..channels {
+            let first = channel * self.channel_length(area);
+            for plane in 0..self.copies[0].taps.len() {
+                for (copy_down, y) in &down.taps {
+                    for (copy_across, x) in &across.taps {
+                        let copy = (plane * down.starts.len() + copy_down) * across.starts.len() + copy_across;
+                        offsets.push(first + copy * length + y * row + x);
+                    }
+                }
+            }
+        }
+        offsets
+    }
+
+    /// Whether each element of the target meets the element of the source at its own place, and no other.
+    pub(super) fn is_same_place(&self) -> bool {
+        self.lines.iter().all(|line| line.taps == [(0, 0)] && line.step == 1 && line.count == line.source)
+    }
+
+    /// The elements of a channel of the source.
+    pub(super) fn source_length(&self) -> usize {
+        self.lines.iter().map(|line| line.source).product()
+    }
+
+    /// Copies an area of consecutive channels.
+    ///
+    /// # Safety
+    ///
+    /// The target must have space for the copies of so many channels.
+    pub(super) unsafe fn copy<T: Element>(&self, area: &Area, source: &[T], channels: usize, target: *mut T::Wide) {
+        let [z, y, x] = &self.lines;
+        let length = self.source_length();
+        let (rows, row_length) = (area.rows + self.copies[1].more, self.row_length(area));
+        let mut next = target;
+        for channel in 0..channels {
+            let channel = &source[channel * length..(channel + 1) * length];
+            for plane in &self.copies[0].starts {
+                let plane = plane + (area.plane * z.step) as isize;
+                for row in &self.copies[1].starts {
+                    for column in &self.copies[2].starts {
+                        let column = column + (area.first_column * x.step) as isize;
+                        for number in 0..rows {
+                            let row = row + ((area.first_row + number) * y.step) as isize;
+                            // SAFETY: the copies have this many rows in all.
+                            let line = unsafe { std::slice::from_raw_parts_mut(next, row_length) };
+                            next = next.wrapping_add(row_length);
+                            match place(plane, z.source).zip(place(row, y.source)) {
+                                Some((plane, row)) => {
+                                    let first = (plane * y.source + row) * x.source;
+                                    copy_line(&channel[first..first + x.source], column, x.step, line);
+                                }
+                                None => line.fill(T::Wide::ZERO),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A place that is inside.
+fn place(place: isize, length: usize) -> Option<usize> {
+    usize::try_from(place).ok().filter(|place| *place < length)
+}
+
+/// Copies elements at a distance from each other, zeros where there are none.
+fn copy_line<T: Element>(source: &[T], first: isize, step: usize, target: &mut [T::Wide]) {
+    // Those before the first element, and those up to the end.
+    let before = ((-first).max(0) as usize).div_ceil(step).min(target.len());
+    let first_inside = (first + (before * step) as isize).max(0) as usize;
+    let inside = source.len().saturating_sub(first_inside).div_ceil(step).min(target.len() - before);
+    let (zeros, rest) = target.split_at_mut(before);
+    let (copied, more_zeros) = rest.split_at_mut(inside);
+    zeros.fill(T::Wide::ZERO);
+    more_zeros.fill(T::Wide::ZERO);
+    if step == 1 {
+        T::widen_all(&source[first_inside.min(source.len())..][..inside], copied);
+    } else {
+        let elements = source[first_inside.min(source.len())..].iter().step_by(step);
+        copied.iter_mut().zip(elements).for_each(|(copy, element)| *copy = element.widen());
+    }
+}

@@ -127,6 +127,12 @@ impl From<Register> for Operand {
     }
 }
 
+impl From<&Operand> for Operand {
+    fn from(operand: &Operand) -> Self {
+        operand.clone()
+    }
+}
+
 impl From<u32> for Operand {
     fn from(number: u32) -> Self {
         Operand::Integer(number.into())

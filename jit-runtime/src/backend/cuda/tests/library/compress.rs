@@ -1,7 +1,6 @@
 //! The positions of true elements.
 
 use super::*;
-use crate::backend::cuda::library::{count_true, list_true};
 
 fn check(mask: &[u64], seed: u64) {
     let mask = operand(Type::Bool, mask);

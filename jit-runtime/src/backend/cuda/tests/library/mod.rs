@@ -4,12 +4,13 @@ mod compress;
 mod fill;
 mod prefix;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::machine::{self, AtomicSums, Entry, Global, Launch};
 use super::*;
-use crate::backend::cuda::library::{Device, Plan, Routine};
+use crate::backend::cuda::library::{Device, Plan, Routine, count_true, list_true};
 use crate::config;
+use crate::ir::ReduceOp;
 use crate::launch::native::{self, Call, Operand};
 use crate::memory::Buffer;
 
@@ -114,4 +115,35 @@ fn check_call(call: Call, inputs: &[Operand], outputs: &[(Type, usize)], seed: u
             panic!("{call:?}, seed {seed}, output {number}, element {index}: {got:#x} instead of {wanted:#x}");
         }
     }
+}
+
+/// Every call, in each of its forms, on each type.
+fn calls() -> impl Iterator<Item = (Call, Type)> {
+    Type::ALL.into_iter().flat_map(|ty| prefix::calls(ty).map(move |call| (call, ty)).chain([(Call::Fill(0), ty)]))
+}
+
+/// The kernels of plans, without repetition.
+fn routines_of(plans: impl Iterator<Item = Plan>) -> Vec<Routine> {
+    let mut known = HashSet::new();
+    let all = plans.flat_map(|plan| plan.steps).map(|step| step.routine);
+    all.filter(|routine| known.insert(*routine)).collect()
+}
+
+/// All kernels of library calls.
+pub(super) fn routines() -> Vec<Routine> {
+    let lens = [1000, 100_000];
+    let plans = calls().flat_map(|(call, ty)| lens.map(|len| Plan::of(call, ty, len)));
+    routines_of(plans.chain([count_true(1000).0, list_true(1000)]))
+}
+
+/// Kernels of library calls for the table of registers.
+pub(super) fn examples() -> Vec<Routine> {
+    let calls = calls().filter(|(call, ty)| match call {
+        Call::Prefix(prefix) => prefix.op == ReduceOp::Add && !prefix.is_exclusive && !prefix.is_reverse,
+        _ => *ty == Type::F32,
+    });
+    let types = [Type::F32, Type::F64, Type::U32];
+    let calls = calls.filter(|(_, ty)| types.contains(ty));
+    let plans = calls.map(|(call, ty)| Plan::of(call, ty, 100_000));
+    routines_of(plans.chain([count_true(1000).0, list_true(1000)]))
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::backend::library::{PREFIX_CHUNK, PREFIX_ROW, Prefix, is_supported_prefix};
-use crate::ir::ReduceOp;
 
 const OPS: [ReduceOp; 6] = [ReduceOp::Add, ReduceOp::Mul, ReduceOp::Min, ReduceOp::Max, ReduceOp::And, ReduceOp::Or];
 
@@ -29,6 +28,12 @@ fn check(prefix: Prefix, ty: Type, len: usize, seed: u64) {
 
 fn with_flags(op: ReduceOp, restart: usize, flags: u64) -> Prefix {
     Prefix { op, is_exclusive: flags & 1 != 0, is_reverse: flags & 2 != 0, restart }
+}
+
+/// The prefix reductions of a type.
+pub(super) fn calls(ty: Type) -> impl Iterator<Item = Call> {
+    let ops = OPS.into_iter().filter(move |op| is_supported_prefix(*op, ty));
+    ops.flat_map(|op| (0..4).map(move |flags| Call::Prefix(with_flags(op, usize::MAX, flags))))
 }
 
 #[test]

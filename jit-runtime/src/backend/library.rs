@@ -19,6 +19,10 @@
 //!   All NaNs are equal and come last; their bits are unspecified. Equal elements retain their order, in descending
 //!   order as well.
 
+mod key;
+
+pub use key::SortKey;
+
 use crate::ir::{ReduceOp, Type, scalar};
 
 /// An operation that is launched as a library call.

@@ -139,14 +139,13 @@ impl Builder {
         rem: "rem.u32";
         min: "min.u32";
         and: "and.b32";
-        or: "or.b32";
-        xor: "xor.b32";
         shl: "shl.b32";
         shr: "shr.u32";
     }
 
     tests! {
         is_less: "setp.lt.u32";
+        at_most: "setp.le.u32";
         is_equal: "setp.eq.u32";
         differs: "setp.ne.u32";
         both: "and.pred";
@@ -208,13 +207,6 @@ impl Builder {
     }
 
     // --- warps
-
-    /// The lanes for whose threads a condition holds.
-    pub(super) fn ballot(&mut self, condition: Register) -> Register {
-        let result = self.register(Class::Word);
-        self.write("vote.sync.ballot.b32", result, &[condition.into(), Operand::Integer(ALL_LANES)]);
-        result
-    }
 
     /// The lanes that have the same word.
     pub(super) fn equal_lanes(&mut self, word: Register) -> Register {

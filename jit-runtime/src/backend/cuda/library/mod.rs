@@ -35,6 +35,7 @@ mod element;
 mod fill;
 mod plan;
 mod prefix;
+mod sort;
 
 use super::ptx::Function;
 use super::{Comments, Module, Target};
@@ -44,6 +45,7 @@ use crate::ir::Type;
 pub use compress::{Compress, count_true, list_true};
 pub use plan::{Argument, Device, Plan, Step};
 pub use prefix::Scan;
+pub use sort::SortPass;
 
 /// A kernel of library calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,6 +56,8 @@ pub enum Routine {
     Compress(Compress),
     /// A pass of a prefix reduction.
     Prefix(Scan),
+    /// A pass of a sort.
+    Sort(SortPass),
 }
 
 impl Routine {
@@ -72,6 +76,7 @@ impl Routine {
             Routine::Fill => fill::THREADS,
             Routine::Compress(_) => compress::THREADS,
             Routine::Prefix(scan) => scan.threads(),
+            Routine::Sort(_) => sort::THREADS,
         }
     }
 
@@ -86,20 +91,22 @@ impl Routine {
             Routine::Fill => fill::body(target),
             Routine::Compress(pass) => compress::body(*pass, target),
             Routine::Prefix(scan) => prefix::body(*scan, target),
+            Routine::Sort(pass) => sort::body(*pass, target),
         };
         body.finish(self.name(), self.threads())
     }
 }
 
 impl Plan {
-    /// The plan of a call with checked operands: `ty` and `len` are those of its first output, which all types of
-    /// operands follow from. No operand has more than 2^32 - 2^16 elements.
+    /// The plan of a call with checked operands: `ty` and `len` are those of its first operand, which the others follow
+    /// from. No operand has more than [`MAX_LEN`] elements.
     #[must_use]
     pub fn of(call: Call, ty: Type, len: usize) -> Plan {
         debug_assert!(len <= MAX_LEN, "an array of {len} elements");
         match call {
             Call::Fill(bits) => fill::plan(bits, ty, len),
             Call::Prefix(prefix) => prefix::plan(prefix, ty, len),
+            Call::Sort(sort) => sort::plan(sort, ty, len),
             _ => Plan::default(),
         }
     }

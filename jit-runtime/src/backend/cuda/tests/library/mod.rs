@@ -3,6 +3,7 @@
 mod compress;
 mod fill;
 mod prefix;
+mod sort;
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +12,7 @@ use super::*;
 use crate::backend::cuda::library::{Device, Plan, Routine, count_true, list_true};
 use crate::config;
 use crate::ir::ReduceOp;
-use crate::launch::native::{self, Call, Operand};
+use crate::launch::native::{self, Call, Operand, Sorted};
 use crate::memory::Buffer;
 
 /// A device that interprets PTX. Temporary memory has arbitrary contents, and ends where it was asked to end.
@@ -105,7 +106,8 @@ fn check_call(call: Call, inputs: &[Operand], outputs: &[(Type, usize)], seed: u
     let wanted = on_host(call, inputs, outputs);
     let noise = |&(ty, len): &(Type, usize)| operand(ty, &vec![0xa5a5_a5a5_a5a5_a5a5 & ty.bit_mask(); len]);
     let outputs: Vec<Operand> = outputs.iter().map(noise).collect();
-    let plan = Plan::of(call, outputs[0].ty, outputs[0].len);
+    let first = inputs.first().unwrap_or(&outputs[0]);
+    let plan = Plan::of(call, first.ty, first.len);
     let target = TARGETS[seed as usize % TARGETS.len()];
     Emulator::new(target, seed).run(&plan, inputs, &outputs);
     for (number, (output, wanted)) in outputs.iter().zip(&wanted).enumerate() {
@@ -119,7 +121,10 @@ fn check_call(call: Call, inputs: &[Operand], outputs: &[(Type, usize)], seed: u
 
 /// Every call, in each of its forms, on each type.
 fn calls() -> impl Iterator<Item = (Call, Type)> {
-    Type::ALL.into_iter().flat_map(|ty| prefix::calls(ty).map(move |call| (call, ty)).chain([(Call::Fill(0), ty)]))
+    Type::ALL.into_iter().flat_map(|ty| {
+        let calls = prefix::calls(ty).chain(sort::calls()).chain([Call::Fill(0)]);
+        calls.map(move |call| (call, ty))
+    })
 }
 
 /// The kernels of plans, without repetition.
@@ -140,6 +145,7 @@ pub(super) fn routines() -> Vec<Routine> {
 pub(super) fn examples() -> Vec<Routine> {
     let calls = calls().filter(|(call, ty)| match call {
         Call::Prefix(prefix) => prefix.op == ReduceOp::Add && !prefix.is_exclusive && !prefix.is_reverse,
+        Call::Sort(sort) => !sort.is_descending && sort.gives == Sorted::Both,
         _ => *ty == Type::F32,
     });
     let types = [Type::F32, Type::F64, Type::U32];

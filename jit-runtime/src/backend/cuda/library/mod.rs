@@ -33,6 +33,7 @@ mod builder;
 mod compress;
 mod element;
 mod fill;
+pub(super) mod matmul;
 mod plan;
 mod prefix;
 mod sort;
@@ -43,6 +44,7 @@ use crate::backend::library::Call;
 use crate::ir::Type;
 
 pub use compress::{Compress, count_true, list_true};
+pub use matmul::Product;
 pub use plan::{Argument, Device, Plan, Step};
 pub use prefix::Scan;
 pub use sort::SortPass;
@@ -58,15 +60,22 @@ pub enum Routine {
     Prefix(Scan),
     /// A pass of a sort.
     Sort(SortPass),
+    /// A pass of products of matrices.
+    MatMul(Product),
 }
 
 impl Routine {
     /// The name of the entry point: letters, digits and underscores.
     #[must_use]
     pub fn name(&self) -> String {
-        let name = format!("{self:?}");
-        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_")
+        match self {
+            Routine::Fill => "fill".to_owned(),
+            Routine::Compress(Compress::Count) => "compress_count".to_owned(),
+            Routine::Compress(Compress::List) => "compress_list".to_owned(),
+            Routine::Prefix(scan) => scan.name(),
+            Routine::Sort(pass) => pass.name(),
+            Routine::MatMul(product) => product.name(),
+        }
     }
 
     /// The number of threads in each block.
@@ -77,6 +86,7 @@ impl Routine {
             Routine::Compress(_) => compress::THREADS,
             Routine::Prefix(scan) => scan.threads(),
             Routine::Sort(_) => sort::THREADS,
+            Routine::MatMul(product) => product.threads(),
         }
     }
 
@@ -92,6 +102,7 @@ impl Routine {
             Routine::Compress(pass) => compress::body(*pass, target),
             Routine::Prefix(scan) => prefix::body(*scan, target),
             Routine::Sort(pass) => sort::body(*pass, target),
+            Routine::MatMul(product) => matmul::body(*product, target),
         };
         body.finish(self.name(), self.threads())
     }
@@ -107,7 +118,7 @@ impl Plan {
             Call::Fill(bits) => fill::plan(bits, ty, len),
             Call::Prefix(prefix) => prefix::plan(prefix, ty, len),
             Call::Sort(sort) => sort::plan(sort, ty, len),
-            _ => Plan::default(),
+            Call::MatMul(product) => matmul::plan(product, ty),
         }
     }
 }

@@ -42,6 +42,18 @@ enum Pass {
 }
 
 impl Scan {
+    pub(super) fn name(self) -> String {
+        let pass = match self.pass {
+            Pass::Totals => "totals",
+            Pass::Carries => "carries",
+            Pass::Write => "write",
+            Pass::WriteRows => "rows",
+        };
+        let exclusive = if self.is_exclusive { "_exclusive" } else { "" };
+        let reverse = if self.is_reverse { "_reverse" } else { "" };
+        format!("prefix_{pass}_{}_{}{exclusive}{reverse}", self.op.name(), self.ty)
+    }
+
     /// Each block is a warp.
     pub(super) fn threads(self) -> u32 {
         WARP

@@ -40,6 +40,18 @@ enum Kind {
     Distribute { gives: Outputs, is_first: bool },
 }
 
+impl SortPass {
+    pub(super) fn name(self) -> String {
+        let kind = match self.kind {
+            Kind::Short { gives } => format!("short_{}", gives.name()),
+            Kind::Count => "count".to_owned(),
+            Kind::Distribute { gives, is_first: false } => format!("distribute_{}", gives.name()),
+            Kind::Distribute { gives, is_first: true } => format!("distribute_{}_first", gives.name()),
+        };
+        format!("sort_{kind}_{}{}", self.ty, if self.is_descending { "_descending" } else { "" })
+    }
+}
+
 /// What a pass writes. That of positions reads them as well, unless it is the first one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Outputs {
@@ -49,6 +61,14 @@ enum Outputs {
 }
 
 impl Outputs {
+    fn name(self) -> &'static str {
+        match self {
+            Outputs::Values => "values",
+            Outputs::Positions => "positions",
+            Outputs::Both => "both",
+        }
+    }
+
     fn has_values(self) -> bool {
         self != Outputs::Positions
     }

@@ -2,6 +2,7 @@
 
 mod compress;
 mod fill;
+mod matmul;
 mod prefix;
 mod sort;
 
@@ -107,14 +108,18 @@ fn check_call(call: Call, inputs: &[Operand], outputs: &[(Type, usize)], seed: u
     let noise = |&(ty, len): &(Type, usize)| operand(ty, &vec![0xa5a5_a5a5_a5a5_a5a5 & ty.bit_mask(); len]);
     let outputs: Vec<Operand> = outputs.iter().map(noise).collect();
     let first = inputs.first().unwrap_or(&outputs[0]);
-    let plan = Plan::of(call, first.ty, first.len);
+    compare(&Plan::of(call, first.ty, first.len), inputs, &outputs, &wanted, &format!("{call:?}"), seed);
+}
+
+/// Runs a plan, and compares the outputs.
+fn compare(plan: &Plan, inputs: &[Operand], outputs: &[Operand], wanted: &[Operand], what: &str, seed: u64) {
     let target = TARGETS[seed as usize % TARGETS.len()];
-    Emulator::new(target, seed).run(&plan, inputs, &outputs);
-    for (number, (output, wanted)) in outputs.iter().zip(&wanted).enumerate() {
+    Emulator::new(target, seed).run(plan, inputs, outputs);
+    for (number, (output, wanted)) in outputs.iter().zip(wanted).enumerate() {
         let (got, wanted) = (values(output), values(wanted));
         if let Some(index) = (0..got.len()).find(|index| got[*index] != wanted[*index]) {
             let (got, wanted) = (got[index], wanted[index]);
-            panic!("{call:?}, seed {seed}, output {number}, element {index}: {got:#x} instead of {wanted:#x}");
+            panic!("{what}, seed {seed}, output {number}, element {index}: {got:#x} instead of {wanted:#x}");
         }
     }
 }
@@ -122,7 +127,7 @@ fn check_call(call: Call, inputs: &[Operand], outputs: &[(Type, usize)], seed: u
 /// Every call, in each of its forms, on each type.
 fn calls() -> impl Iterator<Item = (Call, Type)> {
     Type::ALL.into_iter().flat_map(|ty| {
-        let calls = prefix::calls(ty).chain(sort::calls()).chain([Call::Fill(0)]);
+        let calls = prefix::calls(ty).chain(sort::calls()).chain(matmul::calls(ty)).chain([Call::Fill(0)]);
         calls.map(move |call| (call, ty))
     })
 }
@@ -145,6 +150,7 @@ pub(super) fn routines() -> Vec<Routine> {
 pub(super) fn examples() -> Vec<Routine> {
     let calls = calls().filter(|(call, ty)| match call {
         Call::Prefix(prefix) => prefix.op == ReduceOp::Add && !prefix.is_exclusive && !prefix.is_reverse,
+        Call::MatMul(product) => !product.is_a_transposed && !product.is_b_transposed,
         Call::Sort(sort) => !sort.is_descending && sort.gives == Sorted::Both,
         _ => *ty == Type::F32,
     });

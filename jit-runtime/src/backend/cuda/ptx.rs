@@ -135,6 +135,12 @@ impl From<&Operand> for Operand {
     }
 }
 
+impl From<&Register> for Operand {
+    fn from(register: &Register) -> Self {
+        Operand::Register(*register)
+    }
+}
+
 impl From<u32> for Operand {
     fn from(number: u32) -> Self {
         Operand::Integer(number.into())

@@ -149,6 +149,13 @@ impl Builder {
         is_equal: "setp.eq.u32";
         differs: "setp.ne.u32";
         both: "and.pred";
+        either: "or.pred";
+    }
+
+    pub(super) fn negated(&mut self, condition: Register) -> Register {
+        let result = self.register(Class::Predicate);
+        self.write("not.pred", result, &[condition.into()]);
+        result
     }
 
     /// A comparison of numbers of 64 bits.
@@ -207,6 +214,13 @@ impl Builder {
     }
 
     // --- warps
+
+    /// The lanes for whose threads a condition holds.
+    pub(super) fn ballot(&mut self, condition: Register) -> Register {
+        let result = self.register(Class::Word);
+        self.write("vote.sync.ballot.b32", result, &[condition.into(), Operand::Integer(ALL_LANES)]);
+        result
+    }
 
     /// The lanes that have the same word.
     pub(super) fn equal_lanes(&mut self, word: Register) -> Register {

@@ -13,6 +13,13 @@ const WORDS_PER_THREAD: usize = 4;
 const WORD_BYTES: usize = 8;
 
 pub(super) fn plan(bits: u64, ty: Type, len: usize) -> Plan {
+    let mut plan = Plan::default();
+    add_to_plan(&mut plan, Argument::Output(0), bits, ty, len);
+    plan
+}
+
+/// Adds a fill of so many elements of some memory.
+pub(super) fn add_to_plan(plan: &mut Plan, target: Argument, bits: u64, ty: Type, len: usize) {
     let size = ty.size_bytes();
     let pattern = match size {
         1 => (bits & 0xff) * 0x0101_0101_0101_0101,
@@ -22,11 +29,8 @@ pub(super) fn plan(bits: u64, ty: Type, len: usize) -> Plan {
     };
     let (words, rest) = (len * size / WORD_BYTES, len * size % WORD_BYTES);
     let blocks = words.div_ceil(THREADS as usize * WORDS_PER_THREAD).max(usize::from(rest > 0));
-    let arguments =
-        vec![Argument::Output(0), Argument::Long(pattern), Argument::Long(words as u64), Argument::Word(rest as u32)];
-    let mut plan = Plan::default();
+    let arguments = vec![target, Argument::Long(pattern), Argument::Long(words as u64), Argument::Word(rest as u32)];
     plan.launch(Routine::Fill, blocks, arguments);
-    plan
 }
 
 pub(super) fn body(target: Target) -> Builder {

@@ -4,15 +4,16 @@
 //! another. Kernels are [`Routine`]s, whose PTX [`Routine::module`] returns. Nothing here needs a driver.
 //!
 //! ```text
-//! Plan::of(call, types and lengths) ──► Plan ──► Plan::run(device, inputs, outputs)
-//!                                                  device.allocate(bytes)            for each temporary
-//!                                                  device.launch(routine, blocks, parameters)   for each step
+//! Plan::of(call, type, length) -> Plan
+//! Plan::run(device, inputs, outputs):
+//!     device.allocate(bytes)                        for each temporary
+//!     device.launch(routine, blocks, parameters)    for each step
 //! ```
 //!
 //! What a machine must do is [`Device`]: allocate memory that lives until the launches are done, and launch on one
-//! stream, so that each launch sees what the ones before wrote. The routine is the key under which it retains the loaded
-//! code of a target. Blocks are in one dimension, and have [`Routine::threads`] threads. Shared memory is declared by
-//! the code. Parameters are passed by value.
+//! stream, so that each launch sees what the ones before wrote. The routine is the key under which it retains the
+//! loaded code of a target. Blocks are in one dimension, and have [`Routine::threads`] threads. Shared memory is
+//! declared by the code. Parameters are passed by value.
 //!
 //! Results have the bits of the host: orders are those of [`crate::backend::library`]. Only the bits of NaNs differ.
 //!

@@ -1,7 +1,8 @@
 //! Products of matrices, in the order of [`crate::backend::library`].
 //!
-//! A block computes a tile of a product. It copies panels of both factors to shared memory, and each thread combines a
-//! few rows with a few columns in registers (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra", 2008).
+//! A block computes a tile of a product. It copies panels of both factors to shared memory, and each thread combines
+//! a few rows with a few columns in registers (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra",
+//! 2008).
 //! The products of a sum are added one after another, by multiply-adds that round once, so tiles of any size give the
 //! same bits. Tensor cores add several products at once, in an order of their own, which the definition rules out; so
 //! halves are multiplied in `f32`, too.

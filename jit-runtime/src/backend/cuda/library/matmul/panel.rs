@@ -5,7 +5,7 @@
 
 use super::super::super::ptx::{Class, Operand, Register};
 use super::super::builder::Builder;
-use super::super::element::combined_type;
+use super::super::element::{combined_type, literal};
 use super::tile::Size;
 use crate::ir::Type;
 
@@ -31,27 +31,28 @@ pub(super) struct Factor {
     pub(super) padding: u64,
 }
 
-/// The elements of a panel that a thread loads.
+/// The elements of a panel that a thread loads. From one to the next, item or position in the item grow by the same
+/// number, so all follow from the first one.
 pub(super) struct Panel {
     ty: Type,
     /// The address of the panel in shared memory.
     pub(super) shared: Register,
-    loads: Vec<Load>,
-    /// The bytes between elements of consecutive panels.
-    advance: Register,
-    end: Register,
-    padding: u64,
-}
-
-struct Load {
-    /// The element in memory, and its place in the panel.
+    /// The first element: its address in memory and in the panel, and its position in its item.
     address: Register,
     place: Register,
-    /// Its position in the item.
     position: Register,
-    has_item: Register,
-    /// The element that was loaded last.
-    element: Register,
+    /// The bytes to the next element in memory and in the panel, and how far its position is.
+    memory_step: Register,
+    place_step: u32,
+    position_step: u32,
+    /// The bytes between elements of consecutive panels.
+    advance: Register,
+    /// Whether there are the items of the elements; one entry if they are all of one item.
+    has_item: Vec<Register>,
+    /// What was loaded last.
+    elements: Vec<Register>,
+    end: Register,
+    padding: Operand,
 }
 
 /// The bytes between the elements of an item in a panel.
@@ -75,63 +76,93 @@ pub(super) fn wide_type(ty: Type) -> Type {
 impl Panel {
     pub(super) fn new(b: &mut Builder, name: &str, ty: Type, size: Size, factor: &Factor) -> Panel {
         let shared = b.shared(name, row_bytes(size, ty) * size.depth);
-        let element_bytes = ty.size_bytes() as u32;
+        let bytes = ty.size_bytes() as u32;
+        let count = size.items * size.depth / size.threads();
+        // Neighbouring threads load neighbouring elements.
+        let neighbours = if factor.is_contiguous { size.depth } else { size.items };
+        let step = size.threads() / neighbours;
         let thread = b.thread();
-        let mut loads = Vec::new();
-        for number in 0..size.items * size.depth / size.threads() {
-            let element = b.add(thread, number * size.threads());
-            loads.push(load(b, element, shared, ty, size, factor));
+        let (low, high) = (b.and(thread, neighbours - 1), b.shr(thread, neighbours.ilog2()));
+        let (in_panel, item) = if factor.is_contiguous { (low, high) } else { (high, low) };
+        let (position, first_item) = (b.add(factor.first, in_panel), b.add(factor.first_item, item));
+        let index = match factor.is_contiguous {
+            true => b.mad(first_item, factor.pitch, position),
+            false => b.mad(position, factor.pitch, first_item),
+        };
+        let place = b.at(shared, in_panel, row_bytes(size, ty));
+        let (items, place_step, position_step) = match factor.is_contiguous {
+            true => (count, step * combined_bytes(ty), 0),
+            false => (1, step * row_bytes(size, ty), step),
+        };
+        Panel {
+            ty,
+            shared,
+            address: b.at(factor.matrix, index, bytes),
+            place: b.at(place, item, combined_bytes(ty)),
+            position: b.variable(position),
+            memory_step: b.long_product(factor.pitch, step * bytes),
+            place_step,
+            position_step,
+            advance: match factor.is_contiguous {
+                true => b.long_product(size.depth, bytes),
+                false => b.long_product(factor.pitch, size.depth * bytes),
+            },
+            has_item: (0..items).map(|number| b.is_inside(first_item, number * step, factor.items)).collect(),
+            elements: (0..count).map(|_| b.register(Class::of(ty))).collect(),
+            end: factor.end,
+            padding: match Class::of(ty) {
+                Class::Half => Operand::Integer(factor.padding.cast_signed()),
+                _ => literal(ty, factor.padding),
+            },
         }
-        let stride = if factor.is_contiguous { b.variable(1) } else { factor.pitch };
-        let advance = b.register(Class::Long);
-        b.write("mul.wide.u32", advance, &[stride.into(), (size.depth * element_bytes).into()]);
-        Panel { ty, shared, loads, advance, end: factor.end, padding: factor.padding }
     }
 
     /// Loads the elements of the next panel into registers.
     pub(super) fn load(&self, b: &mut Builder, depth: u32) {
-        for load in &self.loads {
-            let is_inside = b.is_less(load.position, self.end);
-            let exists = b.both(is_inside, load.has_item);
-            let padding = super::super::element::literal(self.ty, self.padding);
-            let padding =
-                if load.element.class == Class::Half { Operand::Integer(self.padding.cast_signed()) } else { padding };
-            b.set(load.element, padding);
-            let memory = Operand::Memory(load.address, 0);
-            b.load_from("global.nc", Some((exists, true)), self.ty, memory, load.element);
-            b.write("add.u64", load.address, &[load.address.into(), self.advance.into()]);
-            let next = b.add(load.position, depth);
-            b.set(load.position, next);
+        let mut address = self.address;
+        for (element, number) in self.elements.iter().zip(0..) {
+            let has_item = self.has_item[number as usize % self.has_item.len()];
+            let is_inside = b.is_inside(self.position, number * self.position_step, self.end);
+            let exists = b.both(is_inside, has_item);
+            b.set(*element, &self.padding);
+            let memory = Operand::Memory(address, 0);
+            b.load_from("global.nc", Some((exists, true)), self.ty, memory, *element);
+            address = b.long_sum(address, self.memory_step);
         }
+        b.write("add.u64", self.address, &[self.address.into(), self.advance.into()]);
+        b.write("add.u32", self.position, &[self.position.into(), depth.into()]);
     }
 
     /// Stores what was loaded to shared memory.
     pub(super) fn store(&self, b: &mut Builder) {
-        for load in &self.loads {
-            let element = match load.element.class {
-                Class::Half => b.widen_half(self.ty, &load.element.into()),
-                _ => load.element.into(),
+        for (element, number) in self.elements.iter().zip(0..) {
+            let value = match element.class {
+                Class::Half => b.widen_half(self.ty, &element.into()),
+                _ => element.into(),
             };
-            b.store_to("shared", None, wide_type(self.ty), Operand::Memory(load.place, 0), &element);
+            let memory = Operand::Memory(self.place, u64::from(number * self.place_step));
+            b.store_to("shared", None, wide_type(self.ty), memory, &value);
         }
     }
 }
 
-/// One of the elements of a panel, which are numbered in the order of memory.
-fn load(b: &mut Builder, number: Register, shared: Register, ty: Type, size: Size, factor: &Factor) -> Load {
-    let (fast, slow) = if factor.is_contiguous { (size.depth, size.items) } else { (size.items, size.depth) };
-    debug_assert!(fast.is_power_of_two() && slow.is_power_of_two());
-    let (low, high) = (b.and(number, fast - 1), b.shr(number, fast.ilog2()));
-    let (in_panel, item) = if factor.is_contiguous { (low, high) } else { (high, low) };
-    let (position, whole_item) = (b.add(factor.first, in_panel), b.add(factor.first_item, item));
-    let has_item = b.is_less(whole_item, factor.items);
-    let index = match factor.is_contiguous {
-        true => b.mad(whole_item, factor.pitch, position),
-        false => b.mad(position, factor.pitch, whole_item),
-    };
-    let address = b.at(factor.matrix, index, ty.size_bytes() as u32);
-    let place = b.at(shared, in_panel, row_bytes(size, ty));
-    let place = b.at(place, item, combined_bytes(ty));
-    let element = b.register(Class::of(ty));
-    Load { address, place, position: b.variable(position), has_item, element }
+impl Builder {
+    /// Whether a number, increased by a distance, is below an end.
+    fn is_inside(&mut self, number: Register, distance: u32, end: Register) -> Register {
+        let number = if distance == 0 { number } else { self.add(number, distance) };
+        self.is_less(number, end)
+    }
+
+    fn long_product(&mut self, a: impl Into<Operand>, b: u32) -> Register {
+        let result = self.register(Class::Long);
+        let a = self.variable(a);
+        self.write("mul.wide.u32", result, &[a.into(), b.into()]);
+        result
+    }
+
+    fn long_sum(&mut self, a: Register, b: Register) -> Register {
+        let result = self.register(Class::Long);
+        self.write("add.u64", result, &[a.into(), b.into()]);
+        result
+    }
 }

@@ -1,10 +1,14 @@
 //! Prefix reductions, in the order of [`crate::backend::library`].
 //!
-//! Rows are combined one element after another, so one thread scans a row. Three launches: each row alone, and the
-//! totals of the rows before it in its chunk (`Totals`); the totals of the chunks before each (`Carries`); each row
-//! again, from the total before it on (`Write`). Parts of one row need only the last one. Memory is read twice and
-//! written once. No thread waits for another block, so no order of blocks is assumed.
+//! If the order does not matter, one launch scans tiles, and each block finds the total of those before its own while
+//! they are still at work (`look_back`). Memory is read once and written once.
+//!
+//! Sums and products of floats have an order, in which rows are combined one element after another: one thread scans a
+//! row (`rows`). There are three launches: each row alone, and the totals of the rows before it in its chunk
+//! (`Totals`); the totals of the chunks before each (`Carries`); each row again, from the total before it on (`Write`).
+//! Parts of one row need only the last one. Memory is read twice and written once.
 
+mod look_back;
 mod rows;
 
 use super::super::Target;
@@ -31,6 +35,8 @@ pub struct Scan {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Pass {
+    /// All of it, if the order does not matter.
+    LookBack,
     /// The total of each row, reduced over the rows before it in its chunk; that of each chunk.
     Totals,
     /// The totals of the chunks before each one in its part.
@@ -44,6 +50,7 @@ enum Pass {
 impl Scan {
     pub(super) fn name(self) -> String {
         let pass = match self.pass {
+            Pass::LookBack => "look_back",
             Pass::Totals => "totals",
             Pass::Carries => "carries",
             Pass::Write => "write",
@@ -54,9 +61,8 @@ impl Scan {
         format!("prefix_{pass}_{}_{}{exclusive}{reverse}", self.op.name(), self.ty)
     }
 
-    /// Each block is a warp.
     pub(super) fn threads(self) -> u32 {
-        WARP
+        if self.pass == Pass::LookBack { look_back::THREADS } else { WARP }
     }
 }
 
@@ -72,14 +78,17 @@ pub(super) fn add_to_plan(plan: &mut Plan, prefix: Prefix, ty: Type, len: usize,
         return;
     }
     let restart = prefix.restart.min(len);
+    let Prefix { op, is_exclusive, is_reverse, .. } = prefix;
+    let pass = |pass| Routine::Prefix(Scan { pass, op, ty, is_exclusive, is_reverse });
+    if !depends_on_order(op, ty) {
+        return look_back::add_to_plan(plan, pass(Pass::LookBack), [len, restart], [input, output]);
+    }
     let parts = len.div_ceil(restart);
     let is_one_row = restart <= PREFIX_ROW;
     // Rows are numbered as if all parts were as long as the first one, and consisted of whole chunks.
     let rows_per_part = if is_one_row { 1 } else { restart.div_ceil(PREFIX_CHUNK) * CHUNK_ROWS };
     let rows = parts * rows_per_part;
-    let Prefix { op, is_exclusive, is_reverse, .. } = prefix;
     let sizes = [len, restart, rows_per_part, rows].map(|size| Argument::Word(size as u32));
-    let pass = |pass| Routine::Prefix(Scan { pass, op, ty, is_exclusive, is_reverse });
     let blocks = rows.div_ceil(WARP as usize);
     let arguments = |memory: &[Argument]| memory.iter().copied().chain(sizes).collect();
     if is_one_row {
@@ -99,8 +108,14 @@ pub(super) fn add_to_plan(plan: &mut Plan, prefix: Prefix, ty: Type, len: usize,
     plan.launch(pass(Pass::Write), blocks, arguments(&[input, befores, carries, output]));
 }
 
+/// Whether elements must be combined in the defined order, because each combination rounds.
+fn depends_on_order(op: ReduceOp, ty: Type) -> bool {
+    ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul)
+}
+
 pub(super) fn body(scan: Scan, target: Target) -> Builder {
     match scan.pass {
+        Pass::LookBack => look_back::scan(scan, target),
         Pass::Carries => rows::carries(scan, target),
         _ => rows::rows(scan, target),
     }

@@ -24,6 +24,7 @@
 //! | `element.rs` | element types, and how they are combined |
 //! | `block.rs` | scans over the threads of a block |
 //! | `fill.rs` | one value in every element |
+//! | `combine.rs` | the parts of reductions |
 //! | `compress.rs` | the positions of true elements |
 //! | `prefix/` | prefix reductions |
 //! | `sort/` | sorts |
@@ -31,6 +32,7 @@
 
 mod block;
 mod builder;
+mod combine;
 mod compress;
 mod element;
 mod fill;
@@ -42,7 +44,7 @@ mod sort;
 use super::ptx::Function;
 use super::{Comments, Module, Target};
 use crate::backend::library::Call;
-use crate::ir::Type;
+use crate::ir::{ReduceOp, Type};
 
 pub use compress::{Compress, count_true, list_true};
 pub use matmul::Product;
@@ -59,6 +61,13 @@ pub enum Routine {
     Compress(Compress),
     /// A pass of a prefix reduction.
     Prefix(Scan),
+    /// Combines the parts of reductions.
+    Combine {
+        /// The operation.
+        op: ReduceOp,
+        /// The type of the parts.
+        ty: Type,
+    },
     /// A pass of a sort.
     Sort(SortPass),
     /// A pass of products of matrices.
@@ -74,6 +83,7 @@ impl Routine {
             Routine::Compress(Compress::Count) => "compress_count".to_owned(),
             Routine::Compress(Compress::List) => "compress_list".to_owned(),
             Routine::Prefix(scan) => scan.name(),
+            Routine::Combine { op, ty } => format!("combine_{}_{ty}", op.name()),
             Routine::Sort(pass) => pass.name(),
             Routine::MatMul(product) => product.name(),
         }
@@ -86,6 +96,7 @@ impl Routine {
             Routine::Fill => fill::THREADS,
             Routine::Compress(_) => compress::THREADS,
             Routine::Prefix(scan) => scan.threads(),
+            Routine::Combine { .. } => combine::THREADS,
             Routine::Sort(_) => sort::THREADS,
             Routine::MatMul(product) => product.threads(),
         }
@@ -102,6 +113,7 @@ impl Routine {
             Routine::Fill => fill::body(target),
             Routine::Compress(pass) => compress::body(*pass, target),
             Routine::Prefix(scan) => prefix::body(*scan, target),
+            Routine::Combine { op, ty } => combine::body(*op, *ty, target),
             Routine::Sort(pass) => sort::body(*pass, target),
             Routine::MatMul(product) => matmul::body(*product, target),
         };

@@ -1,5 +1,6 @@
 //! Compares the kernels of library calls with the functions of the host, on the interpreter of PTX.
 
+mod combine;
 mod compress;
 mod fill;
 mod matmul;
@@ -143,7 +144,8 @@ fn routines_of(plans: impl Iterator<Item = Plan>) -> Vec<Routine> {
 pub(super) fn routines() -> Vec<Routine> {
     let lens = [1000, 100_000];
     let plans = calls().flat_map(|(call, ty)| lens.map(|len| Plan::of(call, ty, len)));
-    routines_of(plans.chain([count_true(1000).0, list_true(1000)]))
+    let combined = prefix::operations().map(|(op, ty)| Plan::combine(op, ty, 10, 10));
+    routines_of(plans.chain(combined).chain([count_true(1000).0, list_true(1000)]))
 }
 
 /// Kernels of library calls for the table of registers.
@@ -157,5 +159,6 @@ pub(super) fn examples() -> Vec<Routine> {
     let types = [Type::F32, Type::F64, Type::U32];
     let calls = calls.filter(|(_, ty)| types.contains(ty));
     let plans = calls.map(|(call, ty)| Plan::of(call, ty, 100_000));
-    routines_of(plans.chain([count_true(1000).0, list_true(1000)]))
+    let combined = Plan::combine(ReduceOp::Add, Type::F32, 10, 10);
+    routines_of(plans.chain([combined, count_true(1000).0, list_true(1000)]))
 }

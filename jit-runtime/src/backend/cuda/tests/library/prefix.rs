@@ -6,7 +6,7 @@ use crate::backend::library::{PREFIX_CHUNK, PREFIX_ROW, Prefix, is_supported_pre
 const OPS: [ReduceOp; 6] = [ReduceOp::Add, ReduceOp::Mul, ReduceOp::Min, ReduceOp::Max, ReduceOp::And, ReduceOp::Or];
 
 /// Numbers around one, so that products stay finite, and among them corner cases, so that NaNs and zeros come up late.
-fn number(rng: &mut Rng, ty: Type, len: usize) -> u64 {
+pub(super) fn number(rng: &mut Rng, ty: Type, len: usize) -> u64 {
     if ty == Type::Bool {
         return u64::from(!rng.one_in(len.max(1)));
     }
@@ -28,6 +28,12 @@ fn check(prefix: Prefix, ty: Type, len: usize, seed: u64) {
 
 fn with_flags(op: ReduceOp, restart: usize, flags: u64) -> Prefix {
     Prefix { op, is_exclusive: flags & 1 != 0, is_reverse: flags & 2 != 0, restart }
+}
+
+/// Every operation on every type that it combines.
+pub(super) fn operations() -> impl Iterator<Item = (ReduceOp, Type)> {
+    let all = Type::ALL.into_iter().flat_map(|ty| OPS.map(|op| (op, ty)));
+    all.filter(|&(op, ty)| is_supported_prefix(op, ty))
 }
 
 /// The prefix reductions of a type.
@@ -58,6 +64,13 @@ fn widths_and_parts_around_the_limits_of_rows_and_chunks() {
             check(with_flags(ReduceOp::Add, restart, seed + 1), Type::U32, len, seed);
         }
     }
+}
+
+#[test]
+fn tiles_find_the_totals_of_many_tiles_before_them() {
+    check(with_flags(ReduceOp::Add, usize::MAX, 0), Type::U64, 84_000, 1);
+    check(with_flags(ReduceOp::Max, 75_000, 3), Type::F32, 80_000, 2);
+    check(with_flags(ReduceOp::Add, 4096, 2), Type::U8, 30_000, 4);
 }
 
 #[test]

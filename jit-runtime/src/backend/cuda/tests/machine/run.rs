@@ -10,8 +10,8 @@ use crate::ir::random::Rng;
 /// The most instructions that one thread may run: a loop that never ends is an error.
 const MAX_STEPS: u64 = 100_000_000;
 
-/// The most blocks whose threads are interleaved.
-const RESIDENT_BLOCKS: usize = 4;
+/// The most blocks whose threads are interleaved: few, so that launches of many blocks take less time, or many.
+const RESIDENT_BLOCKS: [usize; 3] = [1, 4, 48];
 
 /// The shape of a launch, and what it is run with.
 pub(crate) struct Launch<'a> {
@@ -68,17 +68,24 @@ pub(crate) fn launch(launch: &Launch<'_>) -> Result<(), String> {
         return Err(format!("{} bytes of parameters instead of {expected}", launch.parameters.len()));
     }
     let mut rng = Rng::new(launch.seed);
+    let most = rng.choose(&RESIDENT_BLOCKS);
+    // In half of the launches, some blocks run much less than others.
+    let starves = rng.one_in(2);
     let mut waiting: Vec<u32> = (0..launch.blocks).collect();
     let mut resident: Vec<Block> = Vec::new();
     loop {
-        while resident.len() < RESIDENT_BLOCKS && !waiting.is_empty() {
+        while resident.len() < most && !waiting.is_empty() {
             let index = waiting.swap_remove(rng.below(waiting.len()));
             resident.push(Block::new(launch, index, &mut rng));
         }
         if resident.is_empty() {
             return Ok(());
         }
-        let chosen = rng.below(resident.len());
+        let count = resident.len();
+        let chosen = match starves && !rng.one_in(16) {
+            true => count - 1 - rng.below(count.div_ceil(2)),
+            false => rng.below(count),
+        };
         if resident[chosen].step(launch, &mut rng)? {
             resident.swap_remove(chosen);
         }

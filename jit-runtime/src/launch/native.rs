@@ -1,17 +1,17 @@
 //! Library calls: launches that run functions of this library instead of kernels.
 //!
-//! Some operations are not programs of one lane: prefix reductions, sorting, matrix products, convolutions. They are still launched
-//! like kernels: ordered by the buffers that they read and write, asynchronous, and in the statistics under their own
-//! names. Each machine has its own functions for them; their results have the same bits.
+//! Some operations are not programs of one lane: prefix reductions, sorting, matrix products, convolutions. They are
+//! still launched like kernels: ordered by the buffers that they read and write, asynchronous, and in the statistics
+//! under their own names. Each machine has its own functions for them; their results have the same bits.
 
 use crate::config::Device;
 use crate::log;
 use crate::machine::{self, Machine, fork, library};
 use crate::{Error, Site, stats};
 
-pub use crate::machine::convolution::{AXES, Convolution, Sought, is_supported_convolution};
 pub use crate::machine::library::{
-    Call, Launch, MatMul, Operand, Prefix, Sort, Sorted, is_supported_matmul, is_supported_prefix,
+    AXES, Call, Convolution, Launch, MatMul, Operand, Prefix, Sort, Sorted, Sought, is_supported_convolution,
+    is_supported_matmul, is_supported_prefix,
 };
 
 /// Makes a library call. Returns when it is done or queued; reading a buffer waits for its contents.

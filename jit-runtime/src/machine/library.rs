@@ -1,13 +1,17 @@
-//! Library calls as data: operations on arrays that are not programs of one lane, and the checks of their operands.
+//! Library calls with their operands, and the checks of these. What the calls compute is described in
+//! [`crate::backend::library`].
 //!
 //! Each machine has its own functions for them, and returns the same bits. Above this module nothing knows how.
 
 use std::sync::Arc;
 
-use super::convolution::Convolution;
 use super::{alloc_result, share_memory};
+pub use crate::backend::library::{
+    AXES, Call, Convolution, MatMul, Prefix, Sort, Sorted, Sought, is_supported_convolution, is_supported_matmul,
+    is_supported_prefix,
+};
 use crate::config::Device;
-use crate::ir::{ReduceOp, Type, scalar};
+use crate::ir::Type;
 use crate::memory::Buffer;
 use crate::{Error, ErrorKind, Site};
 
@@ -73,52 +77,6 @@ impl Operand {
     }
 }
 
-/// An operation that is launched as a library call.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Call {
-    /// Fills every element with one value, passed as its bits. No input, one output.
-    Fill(u64),
-    /// A prefix reduction. One input, one output of the same type and width.
-    Prefix(Prefix),
-    /// Products of matrices. Two inputs, one output, all of one type.
-    MatMul(MatMul),
-    /// A sort. One input, one or two outputs.
-    Sort(Sort),
-    /// A convolution or one of its transposes. Two inputs, one output, all of one type: of input, kernels and results
-    /// those that are not sought, the results first if they are an input.
-    Convolve(Convolution),
-}
-
-impl Call {
-    /// The name of the operation in statistics and errors.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Call::Fill(_) => "fill",
-            Call::Prefix(_) => "prefix_reduce",
-            Call::MatMul(_) => "matmul",
-            Call::Sort(_) => "sort",
-            Call::Convolve(_) => "convolve",
-        }
-    }
-
-    /// The same operation with other sizes, if it has any: the length of the blocks of a prefix reduction, or of a
-    /// sort; rows, inner length, columns and number of products of matrices; those of a convolution. Without sizes,
-    /// returns the operation unchanged.
-    #[must_use]
-    pub fn with_sizes(self, sizes: &[usize]) -> Call {
-        match (self, sizes) {
-            (Call::Prefix(prefix), &[restart]) => Call::Prefix(Prefix { restart, ..prefix }),
-            (Call::Sort(sort), &[row]) => Call::Sort(Sort { row, ..sort }),
-            (Call::MatMul(product), &[rows, inner, columns, batch]) => {
-                Call::MatMul(MatMul { rows, inner, columns, batch, ..product })
-            }
-            (Call::Convolve(convolution), sizes) => Call::Convolve(convolution.with_sizes(sizes)),
-            (call, _) => call,
-        }
-    }
-}
-
 /// A library call to be made.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -178,25 +136,6 @@ pub(super) fn refuse(name: &str, site: Option<Site>, what: String) -> Error {
     }
 }
 
-/// A prefix reduction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Prefix {
-    /// The operation that combines elements.
-    pub op: ReduceOp,
-    /// Whether an element's result excludes the element itself, so that the first result is the identity.
-    pub is_exclusive: bool,
-    /// Whether the scan goes from the last element to the first.
-    pub is_reverse: bool,
-    /// The scan restarts after this many elements, counted from the first; at least 1. The last part may be shorter.
-    pub restart: usize,
-}
-
-/// Whether an operation exists for an element type.
-#[must_use]
-pub fn is_supported_prefix(op: ReduceOp, ty: Type) -> bool {
-    scalar::is_supported_reduce(op, ty)
-}
-
 impl Prefix {
     fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
         let ([input], [output]) = (inputs, outputs) else { return Err("there is one input and one output".into()) };
@@ -213,61 +152,7 @@ impl Prefix {
     }
 }
 
-/// Products of matrices in row-major order, `c = a b`, for each of a batch of pairs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MatMul {
-    /// The number of rows of `a` and `c`.
-    pub rows: usize,
-    /// The number of columns of `a` and of rows of `b`.
-    pub inner: usize,
-    /// The number of columns of `b` and `c`.
-    pub columns: usize,
-    /// Whether `a` is passed as its transpose, `inner` × `rows`.
-    pub is_a_transposed: bool,
-    /// Whether `b` is passed as its transpose, `columns` × `inner`.
-    pub is_b_transposed: bool,
-    /// The number of products; their matrices are consecutive in memory.
-    pub batch: usize,
-    /// Whether all products of the batch share a single `a`.
-    pub is_a_shared: bool,
-    /// Whether all products of the batch share a single `b`.
-    pub is_b_shared: bool,
-}
-
-/// Whether matrices of an element type can be multiplied: all but `bool`.
-#[must_use]
-pub fn is_supported_matmul(ty: Type) -> bool {
-    ty != Type::Bool
-}
-
 impl MatMul {
-    /// One product of two matrices, neither of them transposed.
-    #[must_use]
-    pub const fn new(rows: usize, inner: usize, columns: usize) -> MatMul {
-        MatMul {
-            rows,
-            inner,
-            columns,
-            is_a_transposed: false,
-            is_b_transposed: false,
-            batch: 1,
-            is_a_shared: false,
-            is_b_shared: false,
-        }
-    }
-
-    /// The number of elements of `a`, `b` and `c`; none if that is more than memory can hold.
-    #[must_use]
-    pub fn lens(&self) -> Option<[usize; 3]> {
-        let len = |rows: usize, columns: usize, count: usize| rows.checked_mul(columns)?.checked_mul(count);
-        let count = |is_shared: bool| if is_shared { 1 } else { self.batch };
-        Some([
-            len(self.rows, self.inner, count(self.is_a_shared))?,
-            len(self.inner, self.columns, count(self.is_b_shared))?,
-            len(self.rows, self.columns, self.batch)?,
-        ])
-    }
-
     pub(super) fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
         let ([a, b], [c]) = (inputs, outputs) else { return Err("there are two inputs and one output".into()) };
         if a.ty != c.ty || b.ty != c.ty || !is_supported_matmul(c.ty) {
@@ -281,26 +166,19 @@ impl MatMul {
     }
 }
 
-/// The outputs of a sort.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sorted {
-    /// The sorted elements: one output, of the type of the input.
-    Values,
-    /// Their previous positions in the row, as `u32`: one output.
-    Positions,
-    /// Both, the elements first: two outputs.
-    Both,
-}
-
-/// A sort. One input; all outputs have the same width.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sort {
-    /// Whether the largest elements come first; equal ones retain their order.
-    pub is_descending: bool,
-    /// The length of a row, which is sorted separately; at least 1. The last row may be shorter.
-    pub row: usize,
-    /// The outputs to write.
-    pub gives: Sorted,
+impl Convolution {
+    fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
+        let ([a, b], [c]) = (inputs, outputs) else { return Err("there are two inputs and one output".into()) };
+        if a.ty != c.ty || b.ty != c.ty || !is_supported_convolution(c.ty) {
+            return Err(format!("arrays of {} and {} cannot be convolved to one of {}", a.ty, b.ty, c.ty));
+        }
+        let lens = [a.len, b.len, c.len];
+        if self.operand_lens() != Some(lens) || !self.has_positions() {
+            let wanted = self.operand_lens();
+            return Err(format!("the operands have {lens:?} elements, but {self:?} takes {wanted:?}"));
+        }
+        Ok(())
+    }
 }
 
 impl Sort {

@@ -27,7 +27,6 @@ use crate::{Error, Site, current_device};
 
 mod buffers;
 mod checks;
-pub(crate) mod convolution;
 pub(crate) mod failures;
 pub(crate) mod fork;
 pub(crate) mod host;

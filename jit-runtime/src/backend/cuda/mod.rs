@@ -22,6 +22,7 @@
 
 mod emit;
 mod layout;
+pub mod library;
 mod ptx;
 #[cfg(test)]
 pub(crate) mod tests;

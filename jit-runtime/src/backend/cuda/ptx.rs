@@ -119,11 +119,25 @@ pub(super) enum Operand {
     Special(&'static str),
     /// A position to jump to.
     Label(Label),
+    /// Registers of neighbouring elements in memory.
+    Vector(Vec<Register>),
 }
 
 impl From<Register> for Operand {
     fn from(register: Register) -> Self {
         Operand::Register(register)
+    }
+}
+
+impl From<&Operand> for Operand {
+    fn from(operand: &Operand) -> Self {
+        operand.clone()
+    }
+}
+
+impl From<&Register> for Operand {
+    fn from(register: &Register) -> Self {
+        Operand::Register(*register)
     }
 }
 
@@ -147,6 +161,11 @@ impl fmt::Display for Operand {
             Operand::Address(Symbol(name)) => f.write_str(name),
             Operand::Special(name) => f.write_str(name),
             Operand::Label(label) => label.fmt(f),
+            Operand::Vector(registers) => {
+                f.write_str("{")?;
+                separated(f, registers)?;
+                f.write_str("}")
+            }
         }
     }
 }
@@ -177,7 +196,7 @@ impl fmt::Display for Line {
             Line::Label(label) => writeln!(f, "{label}:"),
             Line::Comment(text) => writeln!(f, "    // {text}"),
             Line::Targets(label, targets) => {
-                write!(f, "{label}: .branchtargets")?;
+                write!(f, "{label}: .branchtargets ")?;
                 separated(f, targets)?;
                 f.write_str(";\n")
             }
@@ -187,6 +206,7 @@ impl fmt::Display for Line {
                     write!(f, "@{}{register} ", if *is_true { "" } else { "!" })?;
                 }
                 f.write_str(opcode)?;
+                f.write_str(if operands.is_empty() { "" } else { " " })?;
                 separated(f, operands)?;
                 f.write_str(";\n")
             }
@@ -195,7 +215,7 @@ impl fmt::Display for Line {
 }
 
 fn separated(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display]) -> fmt::Result {
-    items.iter().enumerate().try_for_each(|(index, item)| write!(f, "{}{item}", if index == 0 { " " } else { ", " }))
+    items.iter().enumerate().try_for_each(|(index, item)| write!(f, "{}{item}", if index == 0 { "" } else { ", " }))
 }
 
 /// A parameter of a function.
@@ -235,6 +255,7 @@ impl Function {
     fn uses(&self, class: Class) -> bool {
         let is_used = |operand: &Operand| match operand {
             Operand::Register(register) | Operand::Memory(register, _) => register.class == class,
+            Operand::Vector(registers) => registers.iter().any(|register| register.class == class),
             _ => false,
         };
         self.lines.iter().any(|line| match line {

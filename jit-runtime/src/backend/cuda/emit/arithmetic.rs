@@ -1,27 +1,47 @@
 //! Operations whose result depends only on their operands, by the kind of their type.
 
 use super::super::ptx::{Class, Operand, Register};
-use super::Emitter;
+use super::{Code, Emitter};
 use crate::ir::{BinaryOp, CompareOp, Op, Type, UnaryOp, Value};
 
 impl Emitter<'_> {
     pub(super) fn arithmetic(&mut self, result: Value, op: &Op) {
         let (ty, d) = (self.ty(result), self.result(result));
         match *op {
-            Op::Unary(op, a) => self.unary(op, ty, d, &self.operand(a)),
-            Op::Binary(op, a, b) => self.binary(op, ty, d, &self.operand(a), &self.operand(b)),
+            Op::Unary(op, a) => {
+                let a = self.operand(a);
+                self.unary(op, ty, d, &a);
+            }
+            Op::Binary(op, a, b) => {
+                let [a, b] = [a, b].map(|value| self.operand(value));
+                self.binary(op, ty, d, &a, &b);
+            }
             Op::Fma(a, b, c) => {
                 let operands = [a, b, c].map(|value| self.operand(value));
                 if ty.is_float() { self.float_fma(ty, d, &operands) } else { self.integer_fma(ty, d, &operands) }
             }
-            Op::Compare(op, a, b) => self.compare(op, self.ty(a), d, &self.operand(a), &self.operand(b)),
-            Op::Select(mask, a, b) => self.select(d, self.predicate(mask), &self.operand(a), &self.operand(b)),
-            Op::Cast(to, a) => self.cast(self.ty(a), to, d, &self.operand(a)),
-            Op::Bitcast(to, a) => self.bitcast(self.ty(a), to, d, &self.operand(a)),
+            Op::Compare(op, a, b) => {
+                let (ty, [a, b]) = (self.ty(a), [a, b].map(|value| self.operand(value)));
+                self.compare(op, ty, d, &a, &b);
+            }
+            Op::Select(mask, a, b) => {
+                let (mask, [a, b]) = (self.predicate(mask), [a, b].map(|value| self.operand(value)));
+                self.select(d, mask, &a, &b);
+            }
+            Op::Cast(to, a) => {
+                let (from, a) = (self.ty(a), self.operand(a));
+                self.cast(from, to, d, &a);
+            }
+            Op::Bitcast(to, a) => {
+                let (from, a) = (self.ty(a), self.operand(a));
+                self.bitcast(from, to, d, &a);
+            }
             _ => unreachable!("operations with effects or regions have code of their own"),
         }
     }
+}
 
+impl Code {
     fn unary(&mut self, op: UnaryOp, ty: Type, d: Register, a: &Operand) {
         match ty {
             Type::Bool => self.write_one("not.pred", d, a),
@@ -31,7 +51,7 @@ impl Emitter<'_> {
     }
 
     /// An operation on two values. The register of the result is none of the operands'.
-    pub(super) fn binary(&mut self, op: BinaryOp, ty: Type, d: Register, a: &Operand, b: &Operand) {
+    pub(in crate::backend::cuda) fn binary(&mut self, op: BinaryOp, ty: Type, d: Register, a: &Operand, b: &Operand) {
         match ty {
             Type::Bool => self.write(format!("{}.pred", bit_opcode(op)), d, &[a.clone(), b.clone()]),
             _ if ty.is_float() => self.float_binary(op, ty, d, a, b),

@@ -1,11 +1,11 @@
 //! Conversions by value: Rust's `as`. Floats saturate, and NaN becomes zero. Halves are converted through `f32`.
 
 use super::super::ptx::{Class, Operand, Register};
-use super::Emitter;
+use super::Code;
 use super::arithmetic::{compute_suffix, integer_suffix};
 use crate::ir::Type;
 
-impl Emitter<'_> {
+impl Code {
     pub(super) fn cast(&mut self, from: Type, to: Type, d: Register, a: &Operand) {
         match (from, to) {
             _ if from == to => self.move_to(d, a),

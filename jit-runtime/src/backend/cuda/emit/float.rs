@@ -1,7 +1,7 @@
 //! Arithmetic of floats: to nearest even, with subnormals, never contracted. Halves are computed in `f32` and rounded.
 
 use super::super::ptx::{Class, Operand, Register};
-use super::Emitter;
+use super::Code;
 use super::arithmetic::compute_suffix;
 use crate::ir::{BinaryOp, Type, UnaryOp};
 
@@ -13,14 +13,14 @@ pub(super) fn nan(class: Class) -> Operand {
     if class == Class::Double { DOUBLE_NAN } else { SINGLE_NAN }
 }
 
-impl Emitter<'_> {
+impl Code {
     /// The operand in the type that it is computed in: halves are widened.
     pub(super) fn single_or_double(&mut self, ty: Type, a: &Operand) -> Operand {
         if Class::of(ty) == Class::Half { self.widen_half(ty, a) } else { a.clone() }
     }
 
     /// A half as `f32`.
-    pub(super) fn widen_half(&mut self, ty: Type, a: &Operand) -> Operand {
+    pub(in crate::backend::cuda) fn widen_half(&mut self, ty: Type, a: &Operand) -> Operand {
         if ty == Type::F16 {
             return self.compute_one("cvt.f32.f16", Class::Single, a);
         }
@@ -31,7 +31,7 @@ impl Emitter<'_> {
     }
 
     /// An `f32` rounded to a half.
-    pub(super) fn round_to_half(&mut self, ty: Type, a: &Operand) -> Operand {
+    pub(in crate::backend::cuda) fn round_to_half(&mut self, ty: Type, a: &Operand) -> Operand {
         let result = self.register(Class::Half);
         self.write_rounded(ty, result, a);
         result.into()

@@ -2,11 +2,11 @@
 //! other upper bits.
 
 use super::super::ptx::{Class, Operand, Register};
-use super::Emitter;
+use super::Code;
 use super::arithmetic::{bit_opcode, bits_suffix, integer_suffix};
 use crate::ir::{BinaryOp, Type, UnaryOp};
 
-impl Emitter<'_> {
+impl Code {
     /// The value whose low bits are those of a register, extended to 32 bits.
     pub(super) fn extend(&mut self, ty: Type, d: Register, a: &Operand) {
         match ty {

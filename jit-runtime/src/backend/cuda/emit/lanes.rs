@@ -76,13 +76,6 @@ impl Emitter<'_> {
         Lanes { first: first_of_chunk, count, position, stride: (REDUCE_ROW as u32).into() }
     }
 
-    /// A register that describes the thread.
-    pub(super) fn special(&mut self, name: &'static str) -> Register {
-        let register = self.register(Class::Word);
-        self.move_to(register, &Operand::Special(name));
-        register
-    }
-
     fn loop_over_lanes(&mut self, lanes: &Lanes) {
         let (next, done) = (self.label("lane"), self.label("done"));
         let Lanes { first, count, position, stride } = lanes;

@@ -100,13 +100,15 @@ impl Emitter<'_> {
     pub(super) fn local_read(&mut self, result: Value, local: LocalId, index: Value) {
         let ty = self.ty(result);
         let (space, memory, guard) = self.local_element(local, index);
-        self.load_or_zero(space, Some(guard), ty, memory, self.result(result));
+        let d = self.result(result);
+        self.load_or_zero(space, Some(guard), ty, memory, d);
     }
 
     pub(super) fn local_write(&mut self, local: LocalId, index: Value, value: Value) {
         let ty = self.ty(value);
         let (space, memory, guard) = self.local_element(local, index);
-        self.store_to(space, Some(guard), ty, memory, &self.operand(value));
+        let value = self.operand(value);
+        self.store_to(space, Some(guard), ty, memory, &value);
     }
 
     /// The state space and place of an element, and whether the index is in range.

@@ -1,19 +1,26 @@
 //! Loads and stores of elements: of the lane itself, and at indices that are checked.
 
 use super::super::ptx::{Class, Guard, Operand, Register, memory_type};
-use super::Emitter;
+use super::{Code, Emitter};
 use crate::ir::{Access, AtomicOp, Param, ParamId, ReduceOp, Type, Value};
 
-impl Emitter<'_> {
+impl Code {
     /// The memory of an element of a buffer.
-    pub(super) fn element(&mut self, base: Register, index: &Operand, ty: Type) -> Operand {
+    pub(in crate::backend::cuda) fn element(&mut self, base: Register, index: &Operand, ty: Type) -> Operand {
         let address = self.register(Class::Long);
         self.write("mad.wide.u32", address, &[index.clone(), (ty.size_bytes() as u32).into(), base.into()]);
         Operand::Memory(address, 0)
     }
 
     /// Loads from a state space: `global`, `global.nc`, `shared` or `local`.
-    pub(super) fn load_from(&mut self, space: &str, guard: Option<Guard>, ty: Type, memory: Operand, result: Register) {
+    pub(in crate::backend::cuda) fn load_from(
+        &mut self,
+        space: &str,
+        guard: Option<Guard>,
+        ty: Type,
+        memory: Operand,
+        result: Register,
+    ) {
         let opcode = format!("ld.{space}.{}", memory_type(ty));
         if ty != Type::Bool {
             return self.write_if(guard, opcode, result, &[memory]);
@@ -27,7 +34,14 @@ impl Emitter<'_> {
     }
 
     /// Stores to a state space.
-    pub(super) fn store_to(&mut self, space: &str, guard: Option<Guard>, ty: Type, memory: Operand, value: &Operand) {
+    pub(in crate::backend::cuda) fn store_to(
+        &mut self,
+        space: &str,
+        guard: Option<Guard>,
+        ty: Type,
+        memory: Operand,
+        value: &Operand,
+    ) {
         let opcode = format!("st.{space}.{}", memory_type(ty));
         let value = if ty == Type::Bool { self.number_of(value) } else { value.clone() };
         self.effect(guard, opcode, &[memory, value]);
@@ -62,7 +76,9 @@ impl Emitter<'_> {
         };
         self.move_to(result, &zero);
     }
+}
 
+impl Emitter<'_> {
     /// The state space of loads from a buffer: the read-only cache, if the kernel does not write it.
     fn space(&self, buffer: ParamId) -> &'static str {
         match self.kernel.param(buffer) {
@@ -72,21 +88,27 @@ impl Emitter<'_> {
     }
 
     pub(super) fn load(&mut self, result: Value, buffer: ParamId) {
-        let (ty, lane) = (self.ty(result), self.lane().into());
-        let memory = self.element(self.pointer(buffer), &lane, ty);
-        self.load_from(self.space(buffer), None, ty, memory, self.result(result));
+        let (ty, d) = (self.ty(result), self.result(result));
+        let (space, memory) = (self.space(buffer), self.element_of_lane(buffer, ty));
+        self.load_from(space, None, ty, memory, d);
     }
 
     pub(super) fn store(&mut self, buffer: ParamId, value: Value) {
-        let (ty, lane) = (self.ty(value), self.lane().into());
-        let memory = self.element(self.pointer(buffer), &lane, ty);
-        self.store_to("global", None, ty, memory, &self.operand(value));
+        let (ty, value) = (self.ty(value), self.operand(value));
+        let memory = self.element_of_lane(buffer, ty);
+        self.store_to("global", None, ty, memory, &value);
+    }
+
+    fn element_of_lane(&mut self, buffer: ParamId, ty: Type) -> Operand {
+        let (base, lane) = (self.pointer(buffer), self.lane().into());
+        self.element(base, &lane, ty)
     }
 
     pub(super) fn gather(&mut self, result: Value, buffer: ParamId, index: Value, mask: Option<Value>) {
         let (ty, space) = (self.ty(result), self.space(buffer));
         let (memory, guard) = self.indexed(buffer, index, mask);
-        self.load_or_zero(space, Some(guard), ty, memory, self.result(result));
+        let d = self.result(result);
+        self.load_or_zero(space, Some(guard), ty, memory, d);
     }
 
     pub(super) fn scatter(
@@ -101,17 +123,19 @@ impl Emitter<'_> {
             return self.atomic(None, AtomicOp::Reduce(op), buffer, index, value, mask);
         }
         let (memory, guard) = self.indexed(buffer, index, mask);
-        self.store_to("global", Some(guard), self.ty(value), memory, &self.operand(value));
+        let (ty, value) = (self.ty(value), self.operand(value));
+        self.store_to("global", Some(guard), ty, memory, &value);
     }
 
     /// The memory of the element at an index, and where it may be accessed: the mask is on and the index in range.
     pub(super) fn indexed(&mut self, buffer: ParamId, index: Value, mask: Option<Value>) -> (Operand, Guard) {
-        let ty = self.kernel.param(buffer).ty();
+        let (ty, base) = (self.kernel.param(buffer).ty(), self.pointer(buffer));
         let (index, is_in_range) = self.checked_index(index, &self.length(buffer).into());
-        let memory = self.element(self.pointer(buffer), &index, ty);
+        let memory = self.element(base, &index, ty);
         let Some(mask) = mask else { return (memory, (is_in_range, true)) };
         let is_on = self.register(Class::Predicate);
-        self.write("and.pred", is_on, &[is_in_range.into(), self.predicate(mask).into()]);
+        let mask = self.predicate(mask).into();
+        self.write("and.pred", is_on, &[is_in_range.into(), mask]);
         (memory, (is_on, true))
     }
 

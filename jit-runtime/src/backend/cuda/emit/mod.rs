@@ -7,6 +7,7 @@
 mod arithmetic;
 mod atomics;
 mod cast;
+mod code;
 mod control;
 mod float;
 mod integer;
@@ -17,11 +18,13 @@ mod reduce;
 mod remainder;
 mod uniform;
 
-use smallvec::SmallVec;
+use std::ops::{Deref, DerefMut};
 
 use super::layout::{ARGUMENTS, Content, Layout};
-use super::ptx::{Class, Function, Guard, Label, Line, Opcode, Operand, Register, Symbol, Variable};
+use super::ptx::{Class, Function, Line, Operand, Register};
 use super::{Comments, Target, threads_per_block};
+pub(super) use code::{Code, symbol};
+
 use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, Type, Value, scalar};
 
 /// Emits the function of a kernel.
@@ -29,13 +32,9 @@ pub(super) fn function(name: &str, kernel: &Kernel, target: Target, comments: Co
     let layout = Layout::of(kernel);
     let mut emitter = Emitter {
         kernel,
-        target,
+        code: Code::new(target, kernel.types.len() as u32),
         comments,
         layout: &layout,
-        lines: Vec::new(),
-        variables: Vec::new(),
-        registers: kernel.types.len() as u32,
-        labels: 0,
         literals: vec![None; kernel.types.len()],
         is_uniform: uniform::uniform_values(kernel),
         arguments: None,
@@ -46,27 +45,15 @@ pub(super) fn function(name: &str, kernel: &Kernel, target: Target, comments: Co
         accumulators: Vec::new(),
     };
     emitter.body();
-    Function {
-        name: name.to_owned(),
-        parameters: layout.parameters(),
-        threads: threads_per_block(kernel),
-        variables: emitter.variables,
-        registers: emitter.registers,
-        lines: emitter.lines,
-    }
+    emitter.code.finish(name.to_owned(), layout.parameters(), threads_per_block(kernel))
 }
 
 /// The state of emitting one function.
 struct Emitter<'a> {
     kernel: &'a Kernel,
-    target: Target,
+    code: Code,
     comments: Comments,
     layout: &'a Layout,
-    lines: Vec<Line>,
-    variables: Vec<Variable>,
-    /// The next free number of a register.
-    registers: u32,
-    labels: u32,
     /// Constants that instructions take as literals.
     literals: Vec<Option<Operand>>,
     /// The values that are computed before the loop over lanes.
@@ -84,70 +71,22 @@ struct Emitter<'a> {
     accumulators: Vec<Register>,
 }
 
+impl Deref for Emitter<'_> {
+    type Target = Code;
+
+    fn deref(&self) -> &Code {
+        &self.code
+    }
+}
+
+impl DerefMut for Emitter<'_> {
+    fn deref_mut(&mut self) -> &mut Code {
+        &mut self.code
+    }
+}
+
 impl Emitter<'_> {
-    // --- lines
-
-    /// Appends an instruction without a result.
-    fn effect(&mut self, guard: Option<Guard>, opcode: impl Into<Opcode>, operands: &[Operand]) {
-        self.lines.push(Line::Instruction { guard, opcode: opcode.into(), operands: SmallVec::from(operands) });
-    }
-
-    /// Appends an instruction that writes a register.
-    fn write(&mut self, opcode: impl Into<Opcode>, result: Register, sources: &[Operand]) {
-        self.write_if(None, opcode, result, sources);
-    }
-
-    /// As [`Emitter::write`], where the guard holds.
-    fn write_if(&mut self, guard: Option<Guard>, opcode: impl Into<Opcode>, result: Register, sources: &[Operand]) {
-        let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
-        operands.push(result.into());
-        operands.extend(sources.iter().cloned());
-        self.lines.push(Line::Instruction { guard, opcode: opcode.into(), operands });
-    }
-
-    /// Appends an instruction with an intermediate result.
-    fn compute(&mut self, opcode: impl Into<Opcode>, class: Class, sources: &[Operand]) -> Operand {
-        let result = self.register(class);
-        self.write(opcode, result, sources);
-        result.into()
-    }
-
-    /// As [`Emitter::write`], from one operand.
-    fn write_one(&mut self, opcode: impl Into<Opcode>, result: Register, source: &Operand) {
-        self.write(opcode, result, std::slice::from_ref(source));
-    }
-
-    /// As [`Emitter::compute`], from one operand.
-    fn compute_one(&mut self, opcode: impl Into<Opcode>, class: Class, source: &Operand) -> Operand {
-        self.compute(opcode, class, std::slice::from_ref(source))
-    }
-
-    /// As [`Emitter::compute`] of a predicate.
-    fn test(&mut self, opcode: impl Into<Opcode>, a: &Operand, b: impl Into<Operand>) -> Register {
-        let result = self.register(Class::Predicate);
-        self.write(opcode, result, &[a.clone(), b.into()]);
-        result
-    }
-
-    fn move_to(&mut self, result: Register, source: &Operand) {
-        self.write_one(format!("mov.{}", result.class.suffix()), result, source);
-    }
-
-    fn branch(&mut self, guard: Option<Guard>, label: Label) {
-        self.effect(guard, "bra", &[Operand::Label(label)]);
-    }
-
-    fn place(&mut self, label: Label) {
-        self.lines.push(Line::Label(label));
-    }
-
     // --- names
-
-    /// A register for an intermediate result.
-    fn register(&mut self, class: Class) -> Register {
-        self.registers += 1;
-        Register { class, number: self.registers - 1 }
-    }
 
     /// The register of a value.
     fn result(&self, value: Value) -> Register {
@@ -166,12 +105,6 @@ impl Emitter<'_> {
 
     fn ty(&self, value: Value) -> Type {
         self.kernel.ty(value)
-    }
-
-    /// A fresh label.
-    fn label(&mut self, name: &'static str) -> Label {
-        self.labels += 1;
-        Label { name, number: self.labels }
     }
 
     fn pointer(&self, buffer: ParamId) -> Register {
@@ -240,14 +173,15 @@ impl Emitter<'_> {
 
     fn inst(&mut self, inst: &Inst) {
         if self.comments == Comments::Instructions {
-            self.lines.push(Line::Comment(self.kernel.display_inst(inst)));
+            let text = self.kernel.display_inst(inst);
+            self.lines.push(Line::Comment(text));
         }
         let first = inst.first;
         match inst.op {
             Op::Const(ty, bits) => self.constant(first, ty, bits),
             Op::LaneIndex => {
-                let lane = self.lane().into();
-                self.move_to(self.result(first), &lane);
+                let (d, lane) = (self.result(first), self.lane().into());
+                self.move_to(d, &lane);
             }
             Op::Scalar(param) => self.scalar(first, param),
             Op::Load(buffer) => self.load(first, buffer),
@@ -286,7 +220,8 @@ impl Emitter<'_> {
             }
             Class::Word | Class::Long => Operand::Integer(bits.cast_signed()),
             Class::Predicate | Class::Half => {
-                return self.move_to(self.result(result), &Operand::Integer(bits.cast_signed()));
+                let d = self.result(result);
+                return self.move_to(d, &Operand::Integer(bits.cast_signed()));
             }
         };
         self.literals[result.index()] = Some(literal);
@@ -316,9 +251,4 @@ fn indexed_buffers(kernel: &Kernel) -> Vec<bool> {
         }
     }
     is_indexed
-}
-
-/// A variable of the function.
-fn symbol(name: String) -> Symbol {
-    Symbol(name.into())
 }

@@ -124,7 +124,8 @@ impl<'a> Emitter<'a> {
             let ty = self.kernel.param(buffer).ty();
             let result = Operand::from(self.accumulators[position]);
             let rounded = if accumulator_type(ty) == ty { result } else { self.round_to_half(ty, &result) };
-            let address = self.element(self.pointer(buffer), &chunk, ty);
+            let base = self.pointer(buffer);
+            let address = self.element(base, &chunk, ty);
             self.store_to("global", None, ty, address, &rounded);
         }
         self.place(skip);

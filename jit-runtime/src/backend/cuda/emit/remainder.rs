@@ -5,7 +5,7 @@
 //! libraries, with integer division instead of subtraction.)
 
 use super::super::ptx::{Class, Label, Operand, Register};
-use super::Emitter;
+use super::Code;
 use super::float::{bits_class, nan};
 use crate::ir::Type;
 
@@ -41,7 +41,7 @@ impl Format {
     }
 }
 
-impl Emitter<'_> {
+impl Code {
     /// `a % b` in `f32` or `f64`, by the class of the result.
     pub(super) fn remainder(&mut self, d: Register, a: &Operand, b: &Operand) {
         let format = Format::of(d.class);

@@ -2,6 +2,7 @@
 
 mod kernels;
 mod launches;
+mod library;
 mod machine;
 mod operations;
 mod ptxas;
@@ -13,7 +14,7 @@ use super::*;
 use crate::backend::{Executable, RawArgument, interpreter};
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Rng};
-use crate::ir::{Param, REDUCE_CHUNK, passes};
+use crate::ir::{Param, REDUCE_CHUNK, Type, passes, scalar};
 use machine::{AtomicSums, Entry, Global, Launch};
 
 /// Targets with other instructions: before and after conversions to `bf16`.

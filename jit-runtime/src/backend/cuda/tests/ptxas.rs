@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::kernels::{every_operation, readable};
+use super::library;
 use super::*;
 use crate::ir::random::Options;
 
@@ -86,6 +87,19 @@ fn random_kernels_assemble() {
     accepts_all(&kernels.collect::<Vec<_>>());
 }
 
+#[test]
+fn every_routine_of_library_calls_assembles() {
+    let Some(ptxas) = ptxas() else { return };
+    let routines = library::routines();
+    for (number, target) in TARGETS.into_iter().enumerate() {
+        // Each target gets another quarter of the routines; those of the table are for all targets.
+        let chosen = routines.iter().skip(number).step_by(TARGETS.len());
+        let functions = chosen.map(|routine| routine.function(target)).collect();
+        let module = Module { target, comments: Comments::None, functions };
+        assemble(&ptxas, &module, &["-O0"]).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 /// The registers and bytes of spills that the assembler reports for each kernel.
 fn resources(report: &str) -> BTreeMap<String, String> {
     let mut resources = BTreeMap::new();
@@ -110,6 +124,7 @@ fn registers_and_spills_are_those_of_the_table() {
     for target in TARGETS {
         let mut module = Module::new(target, Comments::None);
         readable().iter().for_each(|(name, kernel)| module.add(name, kernel));
+        module.functions.extend(library::examples().iter().map(|routine| routine.function(target)));
         let report = assemble(&ptxas, &module, &["-v"]).unwrap_or_else(|error| panic!("{error}"));
         writeln!(table, "\nsm_{}", target.capability).unwrap();
         for (name, resources) in resources(&report) {

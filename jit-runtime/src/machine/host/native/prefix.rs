@@ -1,14 +1,8 @@
 //! Prefix reductions (scans): each element becomes the reduction of all elements up to it.
 //!
-//! # Order
-//!
-//! If the order of combination matters (sums and products of floats), it is the following, for each separately scanned
-//! part, in the direction of the scan. Elements are cut into rows of [`ROW`], and rows are grouped into chunks of
-//! [`CHUNK`] elements. A row is combined from the identity on, one element after another; so are the totals of the rows
-//! of a chunk, and the totals of the chunks. An element's result is (the total of the chunks before, combined with the
-//! total of the rows before), combined with the elements of its own row. So neither the number of threads nor the
-//! vector width changes a bit, and errors are those of a few thousand additions rather than of one addition per
-//! element.
+//! The order in which elements are combined is that of [`crate::backend::library`]: rows of [`ROW`] elements, in chunks
+//! of [`CHUNK`]. So neither the number of threads nor the vector width changes a bit, and errors are those of a few
+//! thousand additions rather than of one addition per element.
 //!
 //! # How
 //!
@@ -27,10 +21,8 @@ use crate::Error;
 use crate::ir::{ReduceOp, Type};
 use crate::machine::library::Prefix;
 
-/// The number of elements that are combined one after another, see the module.
-pub(super) const ROW: usize = 1 << 11;
-/// The number of elements of a chunk, see the module.
-pub(super) const CHUNK: usize = 16 * ROW;
+pub(super) use crate::backend::library::{PREFIX_CHUNK as CHUNK, PREFIX_ROW as ROW};
+
 /// The number of rows that are combined in parallel, so that one addition need not wait for the one before.
 const ROWS_AT_ONCE: usize = 8;
 /// The time for one element, roughly.

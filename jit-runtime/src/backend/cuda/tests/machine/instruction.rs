@@ -28,6 +28,8 @@ pub(super) enum Operand {
     Target(usize),
     /// The positions that an indirect branch chooses from.
     Table(Vec<usize>),
+    /// Several registers of a load, or values of a store, of consecutive elements.
+    Vector(Vec<Operand>),
 }
 
 /// A function of operands that are in registers or literals.
@@ -64,6 +66,7 @@ pub(super) enum Operation {
     /// Replaces an element by a function of it and the operand. Writes the old one to the first operand, if it returns.
     Atomic {
         function: fn(u64, u64) -> u64,
+        space: Space,
         size_bytes: usize,
         returns: bool,
     },
@@ -73,7 +76,39 @@ pub(super) enum Operation {
     Branch,
     BranchIndexed,
     Barrier,
+    Fence,
+    /// With a result, operands, and the mask of the lanes that take part.
+    Warp(WarpOperation),
     Return,
+}
+
+/// What the threads of a warp do together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WarpOperation {
+    Barrier,
+    Ballot,
+    MatchAny,
+    Shuffle(Shuffle),
+}
+
+/// The lane that a shuffle reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shuffle {
+    /// So many lanes before; the own one, if there is none.
+    Up,
+    /// The one with the number.
+    Index,
+}
+
+impl WarpOperation {
+    /// The operands before the mask.
+    pub(super) fn operands(self) -> usize {
+        match self {
+            WarpOperation::Barrier => 0,
+            WarpOperation::Ballot | WarpOperation::MatchAny => 1,
+            WarpOperation::Shuffle(_) => 3,
+        }
+    }
 }
 
 /// What an opcode does; none if it is not known.
@@ -84,22 +119,30 @@ pub(super) fn decode(opcode: &str, sums: AtomicSums) -> Option<Operation> {
     let parts: Vec<&str> = opcode.split('.').collect();
     Some(match parts.as_slice() {
         ["ld", "param", ty] => Operation::Load(access(Space::Parameter, ty)?),
-        ["ld", "global", "nc", ty] | ["ld", "relaxed", "gpu", "global", ty] => {
+        ["ld", "global", "nc", ty] | ["ld", "relaxed" | "acquire", "gpu", "global", ty] => {
             Operation::Load(access(Space::Global, ty)?)
         }
-        ["ld", space, ty] => Operation::Load(access(named(space)?, ty)?),
-        ["st", space, ty] => Operation::Store(access(named(space)?, ty)?),
+        ["ld", space, ty] | ["ld", space, "v2" | "v4", ty] => Operation::Load(access(named(space)?, ty)?),
+        ["st", "relaxed" | "release", "gpu", "global", ty] => Operation::Store(access(Space::Global, ty)?),
+        ["st", space, ty] | ["st", space, "v2" | "v4", ty] => Operation::Store(access(named(space)?, ty)?),
         ["atom", "global", "cas", ty @ ("b32" | "b64")] => {
             Operation::CompareAndSwap { size_bytes: access(Space::Global, ty)?.size_bytes }
         }
-        [name @ ("atom" | "red"), "global", op, ty] => Operation::Atomic {
+        [name @ ("atom" | "red"), space @ ("global" | "shared"), op, ty] => Operation::Atomic {
             function: atomic_function(op, ty, sums)?,
+            space: named(space)?,
             size_bytes: access(Space::Global, ty)?.size_bytes,
             returns: *name == "atom",
         },
         ["bra"] => Operation::Branch,
         ["brx", "idx"] => Operation::BranchIndexed,
         ["bar", "sync"] => Operation::Barrier,
+        ["bar", "warp", "sync"] => Operation::Warp(WarpOperation::Barrier),
+        ["vote", "sync", "ballot", "b32"] => Operation::Warp(WarpOperation::Ballot),
+        ["match", "any", "sync", "b32"] => Operation::Warp(WarpOperation::MatchAny),
+        ["shfl", "sync", "up", "b32"] => Operation::Warp(WarpOperation::Shuffle(Shuffle::Up)),
+        ["shfl", "sync", "idx", "b32"] => Operation::Warp(WarpOperation::Shuffle(Shuffle::Index)),
+        ["membar", "gl"] => Operation::Fence,
         ["ret"] => Operation::Return,
         _ => return None,
     })

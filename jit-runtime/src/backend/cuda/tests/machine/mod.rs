@@ -6,7 +6,8 @@
 //! blocks begins with arbitrary bytes, and the result of a division by zero is some other number.
 //!
 //! Threads are run one by one in random order for random numbers of instructions. A GPU may interleave the threads of a
-//! warp in the same way, so code that depends on the order of threads shows.
+//! warp in the same way, so code that depends on the order of threads shows. Accesses of shared memory that no barrier
+//! separates are errors. Memory is consistent, though: fences that are missing do not show.
 
 mod arithmetic;
 mod convert;
@@ -14,6 +15,8 @@ mod instruction;
 mod memory;
 mod parse;
 mod run;
+mod shared;
+mod warp;
 
 pub(super) use memory::Global;
 pub(super) use parse::parse;

@@ -204,10 +204,20 @@ fn instruction(tokens: &[&str], entry: &Entry, names: &Names, sums: AtomicSums) 
         rest => (None, rest),
     };
     let (opcode, rest) = rest.split_first().ok_or_else(|| fail("no opcode".to_owned()))?;
-    let operands = rest.split(|token| *token == ",").filter(|tokens| !tokens.is_empty());
-    let operands = operands.map(|tokens| operand(tokens, entry, names)).collect::<Result<_, _>>().map_err(fail)?;
+    let operands = separated(rest).into_iter().map(|tokens| operand(tokens, entry, names));
+    let operands = operands.collect::<Result<_, _>>().map_err(fail)?;
     let operation = decode(opcode, sums).ok_or_else(|| fail("an instruction that is not known".to_owned()))?;
     Ok(Instruction { guard, operation, operands, text })
+}
+
+/// The parts between commas that are not in braces.
+fn separated<'a, 'b>(tokens: &'a [&'b str]) -> Vec<&'a [&'b str]> {
+    let mut is_inside = false;
+    let is_separator = |token: &&str| {
+        is_inside = (is_inside || *token == "{") && *token != "}";
+        *token == "," && !is_inside
+    };
+    tokens.split(is_separator).filter(|tokens| !tokens.is_empty()).collect()
 }
 
 fn register(name: &str, names: &Names) -> Result<usize, String> {
@@ -223,6 +233,10 @@ fn register(name: &str, names: &Names) -> Result<usize, String> {
 fn operand(tokens: &[&str], entry: &Entry, names: &Names) -> Result<Operand, String> {
     let label = |name: &str| names.labels.get(name).copied().ok_or_else(|| format!("`{name}` is no label"));
     match tokens {
+        ["{", inner @ .., "}"] => {
+            let elements = separated(inner).into_iter().map(|tokens| operand(tokens, entry, names));
+            Ok(Operand::Vector(elements.collect::<Result<_, _>>()?))
+        }
         ["[", base, "]"] => memory(base, 0, entry, names),
         ["[", base, "+", offset, "]"] => {
             memory(base, offset.parse().map_err(|_| format!("offset `{offset}`"))?, entry, names)

@@ -24,8 +24,8 @@ use half::{bf16, f16};
 use super::wide::Element;
 use super::{Context, Elements, Operand, Step};
 use crate::Error;
+use crate::backend::library::{AXES, Convolution, Sought};
 use crate::ir::Type;
-use crate::machine::convolution::{AXES, Convolution, Sought};
 
 mod arrange;
 mod axis;

@@ -13,13 +13,6 @@ const MIN_COLUMNS: usize = 64;
 const TILES_PER_THREAD: usize = 2;
 /// The products of a unit of work, at least: small products of a batch are computed together.
 const UNIT_PRODUCTS: usize = 1 << 16;
-/// Products with so few sums …
-const FEW_SUMS: usize = 1 << 14;
-/// … are computed in parts of at least this length …
-const PART: usize = 512;
-/// … of which there are at most so many.
-const MAX_PARTS: usize = 64;
-
 /// A part of one product.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tile {
@@ -48,13 +41,6 @@ pub(super) struct Division {
 }
 
 impl MatMul {
-    /// The number of parts into which each sum is divided. It is a part of the semantics of products of floats, and
-    /// depends on the shape alone.
-    pub(super) fn parts(&self) -> usize {
-        let sums = self.rows.saturating_mul(self.columns).saturating_mul(self.batch);
-        if sums <= FEW_SUMS { (self.inner / PART).clamp(1, MAX_PARTS) } else { 1 }
-    }
-
     /// The start of the tile's rows in `a`, and the strides from row to row and within rows.
     pub(super) fn a(&self, tile: &Tile) -> (usize, usize, usize) {
         let matrix = if self.is_a_shared { 0 } else { tile.batch * self.rows * self.inner };

@@ -4,6 +4,7 @@
 //! lowest first (Knuth, *The Art of Computer Programming* 3, §5.2.5). Each distribution preserves the order of elements
 //! with equal digits.
 
+use crate::backend::library::SortKey;
 use crate::ir::Type;
 
 /// Values of a digit.
@@ -23,47 +24,22 @@ pub(super) trait Word: Copy + Default + Ord + Send + Sync + 'static {
     fn digit(self, digit: usize) -> usize;
 }
 
-/// Maps words to unsigned numbers that have the order of the elements.
+/// A [`SortKey`] in the type of the words.
 #[derive(Clone, Copy)]
 pub(super) struct Order<W> {
-    /// Bits that are flipped: the sign bit of signed types.
     flip: W,
-    /// Bits that are flipped in negative numbers: for floats, all other bits.
     spread: W,
-    /// The mapped value of the smallest element. NaNs with a sign bit are below it, and become the largest.
     smallest: W,
-    /// The largest key, which all NaNs have, since their bits are unspecified.
     largest: W,
-    /// All bits set if the largest elements come first.
     turn: W,
 }
 
 impl<W: Word> Order<W> {
     /// The order of an element type.
     pub(super) fn of(ty: Type, is_descending: bool) -> Order<W> {
-        let sign = 1_u64 << (ty.bits().max(8) - 1);
-        let (flip, spread, smallest) = match ty {
-            _ if ty.is_float() => (sign, sign - 1, !negative_infinity(ty) & ty.bit_mask()),
-            Type::I8 | Type::I16 | Type::I32 | Type::I64 => (sign, 0, 0),
-            _ => (0, 0, 0),
-        };
-        let word = W::from_carrier;
-        let turn = if is_descending { u64::MAX } else { 0 };
-        // Finite numbers and infinities of both signs, including zeros: two for each magnitude up to infinity.
-        let numbers = 2 * (negative_infinity(ty) & (sign - 1)) + 2;
-        let largest = if ty.is_float() { numbers } else { u64::MAX };
-        let [flip, spread, smallest] = [flip, spread, smallest].map(word);
-        Order { flip, spread, smallest, largest: word(largest), turn: word(turn) }
-    }
-}
-
-/// The bits of minus infinity.
-fn negative_infinity(ty: Type) -> u64 {
-    match ty {
-        Type::F16 => 0xfc00,
-        Type::BF16 => 0xff80,
-        Type::F32 => 0xff80_0000,
-        _ => 0xfff0_0000_0000_0000,
+        let SortKey { flip, spread, smallest, largest, turn } = SortKey::of(ty, is_descending);
+        let [flip, spread, smallest, largest, turn] = [flip, spread, smallest, largest, turn].map(W::from_carrier);
+        Order { flip, spread, smallest, largest, turn }
     }
 }
 

@@ -1,6 +1,5 @@
-//! Convolutions, and their transposes, as library calls: what they compute, and the checks of their operands.
+//! Convolutions, and their transposes, as library calls: what they compute.
 
-use super::library::Operand;
 use crate::ir::Type;
 
 /// The axes over which kernels move. Signals and images have axes of length 1 before their own.
@@ -120,7 +119,7 @@ impl Convolution {
     }
 
     /// Whether positions can be computed without overflow.
-    fn has_positions(&self) -> bool {
+    pub(crate) fn has_positions(&self) -> bool {
         const MOST: usize = isize::MAX as usize / 8;
         let is_possible = |axis: usize| {
             let (stride, dilation) = (self.strides[axis], self.dilations[axis]);
@@ -129,18 +128,5 @@ impl Convolution {
             Some(stride > 0 && dilation > 0 && all < MOST)
         };
         self.groups > 0 && (0..AXES).all(|axis| is_possible(axis) == Some(true))
-    }
-
-    pub(super) fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
-        let ([a, b], [c]) = (inputs, outputs) else { return Err("there are two inputs and one output".into()) };
-        if a.ty != c.ty || b.ty != c.ty || !is_supported_convolution(c.ty) {
-            return Err(format!("arrays of {} and {} cannot be convolved to one of {}", a.ty, b.ty, c.ty));
-        }
-        let lens = [a.len, b.len, c.len];
-        if self.operand_lens() != Some(lens) || !self.has_positions() {
-            let wanted = self.operand_lens();
-            return Err(format!("the operands have {lens:?} elements, but {self:?} takes {wanted:?}"));
-        }
-        Ok(())
     }
 }

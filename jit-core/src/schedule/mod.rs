@@ -97,7 +97,6 @@ enum Planning {
     New(Plan),
 }
 
-#[expect(clippy::large_enum_variant, reason = "most plans are one kernel, which this stores in place")]
 enum Step {
     Kernel(Planned),
     Native(native::Planned),

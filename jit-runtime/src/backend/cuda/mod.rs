@@ -17,7 +17,8 @@
 //! |---|---|
 //! | `ptx.rs` | registers, operands and instructions, and their text |
 //! | `layout.rs` | the parameters of a kernel and their bytes |
-//! | `emit/` | the code of kernels |
+//! | `emit/` | the code of kernels, and what code is written with |
+//! | `library/` | kernels of library calls |
 //! | `tests/` | an interpreter of PTX, which checks the code against that of the IR; tests that `ptxas` accepts it |
 
 mod emit;

@@ -19,7 +19,7 @@ impl Builder {
     pub(super) fn warp_sums(&mut self, lane: Register, word: Register) -> Register {
         let mut sum = word;
         for distance in [1, 2, 4, 8, 16] {
-            let other = self.from_before(sum, distance);
+            let other = self.value_before(sum, distance);
             let has_other = self.is_less(distance - 1, lane);
             let other = self.choose(has_other, other, 0);
             sum = self.add(sum, other);

@@ -230,12 +230,12 @@ impl Builder {
     }
 
     /// The value of the lane so far before this one; the own one, if there is none.
-    pub(super) fn from_before(&mut self, value: Register, distance: u32) -> Register {
+    pub(super) fn value_before(&mut self, value: Register, distance: u32) -> Register {
         self.shuffle("up", value, distance.into(), 0)
     }
 
     /// The value of a lane.
-    pub(super) fn from_lane(&mut self, value: Register, lane: impl Into<Operand>) -> Register {
+    pub(super) fn value_of_lane(&mut self, value: Register, lane: impl Into<Operand>) -> Register {
         self.shuffle("idx", value, lane.into(), 31)
     }
 

@@ -47,7 +47,7 @@ use crate::backend::library::Call;
 use crate::ir::{ReduceOp, Type};
 
 pub use compress::{Compress, count_true, list_true};
-pub use matmul::Product;
+pub use matmul::{Product, Tiles};
 pub use plan::{Argument, Device, Plan, Step};
 pub use prefix::Scan;
 pub use sort::SortPass;

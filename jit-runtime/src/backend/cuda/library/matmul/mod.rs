@@ -26,7 +26,7 @@ use super::plan::{Argument, Plan};
 use crate::backend::library::MatMul;
 use crate::ir::Type;
 
-pub(in crate::backend::cuda) use tile::Tiles;
+pub use tile::Tiles;
 
 /// A kernel of products of matrices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -203,14 +203,14 @@ impl Code {
     }
 
     /// The segment of a lane before, where there is one.
-    fn from_before(&mut self, lane: Register, segment: Segment, distance: u32) -> Segment {
+    fn segment_before(&mut self, lane: Register, segment: Segment, distance: u32) -> Segment {
         let b = &mut self.b;
         let exists = b.is_less(distance - 1, lane);
-        let value = b.from_before(segment.value, distance);
+        let value = b.value_before(segment.value, distance);
         let none = b.value(self.scan.ty, &self.none);
         let value = b.choose(exists, value, none);
         let number = b.choose(segment.has_head, 1, 0);
-        let number = b.from_before(number, distance);
+        let number = b.value_before(number, distance);
         let has_head = b.differs(number, 0);
         Segment { value, has_head: b.both(has_head, exists) }
     }
@@ -220,7 +220,7 @@ impl Code {
         let (lane, warp) = (self.b.and(self.thread, WARP - 1), self.b.shr(self.thread, WARP.ilog2()));
         let mut up_to = own;
         for distance in [1, 2, 4, 8, 16] {
-            let before = self.from_before(lane, up_to, distance);
+            let before = self.segment_before(lane, up_to, distance);
             up_to = self.join(before, up_to);
         }
         let (values, heads) = (self.b.shared("warp_totals", WARPS * self.size), self.b.shared("warp_heads", 4 * WARPS));
@@ -245,7 +245,7 @@ impl Code {
             let next = Segment { value, has_head: self.b.differs(head, 0) };
             total = self.join(total, next);
         }
-        let in_warp = self.from_before(lane, up_to, 1);
+        let in_warp = self.segment_before(lane, up_to, 1);
         (self.join(warps_before, in_warp), total)
     }
 
@@ -304,7 +304,7 @@ impl Code {
         let carry = self.b.value(ty, &self.none);
         // Only the first thread knows whether the first element is a head.
         let number = self.b.choose(first_is_head, 1, 0);
-        let number = self.b.from_lane(number, 0);
+        let number = self.b.value_of_lane(number, 0);
         let goes_on = self.b.is_equal(number, 0);
         let goes_on = self.b.choose(goes_on, 1, 0);
         // The tile after the one that lane 0 looks at.
@@ -363,12 +363,12 @@ impl Code {
         let none = b.value(ty, &self.none);
         let mut sum = b.choose(counts, value, none);
         for distance in [1, 2, 4, 8, 16] {
-            let other = b.from_before(sum, distance);
+            let other = b.value_before(sum, distance);
             let exists = b.is_less(distance - 1, lane);
             let other = b.choose(exists, other, none);
             sum = b.join(op, combined, other, sum);
         }
-        b.from_lane(sum, WARP - 1)
+        b.value_of_lane(sum, WARP - 1)
     }
 
     /// Scans the elements of the thread again, from what is before them on.

@@ -172,7 +172,7 @@ impl Rows {
             let known = b.choose(is_own, total, before);
             b.set(before, known);
             let other = b.add(chunk_first, row);
-            let other = b.from_lane(sum, other);
+            let other = b.value_of_lane(sum, other);
             let next = b.join(op, combined, total, other);
             b.set(total, next);
         }
@@ -233,7 +233,7 @@ pub(super) fn carries(scan: Scan, target: Target) -> Builder {
             let is_own = b.is_equal(lane, other);
             let known = b.choose(is_own, carry, own);
             b.set(own, known);
-            let total = b.from_lane(total, other);
+            let total = b.value_of_lane(total, other);
             let next = b.join(op, ty, carry, total);
             b.set(carry, next);
         }

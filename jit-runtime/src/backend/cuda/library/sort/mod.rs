@@ -83,7 +83,7 @@ pub(super) fn plan(sort: Sort, ty: Type, len: usize) -> Plan {
     let row = sort.row.min(len);
     match row {
         0 => {}
-        ..=short::MAX_ROW => short_rows(&mut plan, sort, ty, [len, row]),
+        1..=short::MAX_ROW => short_rows(&mut plan, sort, ty, [len, row]),
         _ => long_rows(&mut plan, sort, ty, [len, row]),
     }
     plan

@@ -1,9 +1,9 @@
 //! Running the threads of a launch in random order.
 
 use super::Entry;
-use super::instruction::{Access, Instruction, Operand, Operation, Pure, Space};
+use super::instruction::{Access, Instruction, Operand, Operation, Pure, Space, Special};
 use super::memory::{self, Global};
-use crate::ir::random::Rng;
+use super::random::Rng;
 
 /// The most instructions that one thread may run: a loop that never ends is an error.
 const MAX_STEPS: u64 = 100_000_000;
@@ -12,14 +12,19 @@ const MAX_STEPS: u64 = 100_000_000;
 const RESIDENT_BLOCKS: usize = 4;
 
 /// The shape of a launch, and what it is run with.
-pub(crate) struct Launch<'a> {
-    pub(crate) entry: &'a Entry,
-    pub(crate) blocks: u32,
-    pub(crate) threads: u32,
-    pub(crate) parameters: &'a [u8],
-    pub(crate) global: &'a Global,
+pub struct Launch<'a> {
+    /// The kernel.
+    pub entry: &'a Entry,
+    /// The number of blocks.
+    pub blocks: u32,
+    /// The threads of each block.
+    pub threads: u32,
+    /// The bytes of the parameters.
+    pub parameters: &'a [u8],
+    /// The memory that may be accessed.
+    pub global: &'a Global,
     /// Determines the order of the threads.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 /// Why a thread does not go on.
@@ -44,10 +49,18 @@ struct Block {
     index: u32,
     shared: Vec<u8>,
     threads: Vec<Thread>,
+    /// The threads that neither wait nor have ended.
+    ready: Vec<usize>,
+    /// The number of threads that have ended.
+    done: usize,
 }
 
 /// Runs a launch to its end.
-pub(crate) fn launch(launch: &Launch<'_>) -> Result<(), String> {
+///
+/// # Errors
+///
+/// A shape or parameters that do not fit the kernel, and whatever a thread must not do.
+pub fn launch(launch: &Launch<'_>) -> Result<(), String> {
     if launch.entry.threads.is_some_and(|threads| threads != launch.threads) {
         return Err(format!("{} threads in a block, but {:?} are demanded", launch.threads, launch.entry.threads));
     }
@@ -86,22 +99,18 @@ impl Block {
             steps: 0,
             state: State::Ready,
         });
-        Block { index, threads: threads.collect(), shared }
+        let ready = (0..launch.threads as usize).collect();
+        Block { index, threads: threads.collect(), shared, ready, done: 0 }
     }
 
     /// Runs a random thread for some instructions. Returns whether all have ended.
     fn step(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Result<bool, String> {
-        let ready: Vec<usize> = self.with_state(State::Ready);
-        if ready.is_empty() {
-            let waiting = self.with_state(State::AtBarrier);
-            if !waiting.is_empty() && waiting.len() < self.threads.len() {
-                return Err("threads wait for others that have ended".to_owned());
-            }
-            waiting.iter().for_each(|&thread| self.threads[thread].state = State::Ready);
-            return Ok(waiting.is_empty());
+        if self.ready.is_empty() {
+            return self.pass_barrier();
         }
+        let position = rng.below(self.ready.len());
         let steps = if rng.one_in(4) { 1 + rng.below(8) } else { 1 + rng.below(1000) };
-        let thread = &mut self.threads[rng.choose(&ready)];
+        let thread = &mut self.threads[self.ready[position]];
         for _ in 0..steps {
             if thread.state != State::Ready {
                 break;
@@ -113,12 +122,26 @@ impl Block {
                 .run(instruction)
                 .map_err(|reason| format!("{reason}, in `{}` of {}", instruction.text, launch.entry.name))?;
         }
-        if thread.steps > MAX_STEPS { Err("a thread does not end".to_owned()) } else { Ok(false) }
+        if thread.state != State::Ready {
+            self.done += usize::from(thread.state == State::Done);
+            self.ready.swap_remove(position);
+        } else if thread.steps > MAX_STEPS {
+            return Err("a thread does not end".to_owned());
+        }
+        Ok(false)
     }
 
-    fn with_state(&self, state: State) -> Vec<usize> {
-        let threads = self.threads.iter().enumerate();
-        threads.filter(|(_, thread)| thread.state == state).map(|(position, _)| position).collect()
+    /// Lets all threads go on that wait for one another. Returns whether there are none, since all have ended.
+    fn pass_barrier(&mut self) -> Result<bool, String> {
+        if self.done == self.threads.len() {
+            return Ok(true);
+        }
+        if self.done > 0 {
+            return Err("threads wait for others that have ended".to_owned());
+        }
+        self.threads.iter_mut().for_each(|thread| thread.state = State::Ready);
+        self.ready = (0..self.threads.len()).collect();
+        Ok(false)
     }
 }
 
@@ -191,11 +214,11 @@ impl Step<'_> {
         match operand {
             Operand::Register(register) => self.register(*register),
             Operand::Literal(bits) => Ok(*bits),
-            Operand::Special(name) => Ok(u64::from(match name.as_str() {
-                "%tid.x" => self.thread.index,
-                "%ntid.x" => self.launch.threads,
-                "%ctaid.x" => self.block,
-                _ => self.launch.blocks,
+            Operand::Special(special) => Ok(u64::from(match special {
+                Special::Thread => self.thread.index,
+                Special::Threads => self.launch.threads,
+                Special::Block => self.block,
+                Special::Blocks => self.launch.blocks,
             })),
             _ => Err("an operand that is no value".to_owned()),
         }

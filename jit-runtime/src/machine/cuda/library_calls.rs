@@ -14,6 +14,7 @@ use cudarc::driver::sys;
 
 use super::Cuda;
 use super::pinned::Pinned;
+use super::stream::Observed;
 use crate::backend::cuda::driver::check;
 use crate::config::Device;
 use crate::machine::Machine;
@@ -22,7 +23,8 @@ use crate::machine::library::{self, Operand};
 use crate::machine::work::Accessed;
 use crate::memory::Buffer;
 use crate::sync::Mutex;
-use crate::{Error, ErrorKind, Site};
+use crate::stats::events::Traffic;
+use crate::{Error, ErrorKind, Site, stats};
 
 /// An operand in pinned memory.
 struct Copy {
@@ -89,7 +91,7 @@ impl HostCall {
 unsafe extern "C" fn make(call: *mut c_void) {
     // SAFETY: the caller's promise.
     let call = unsafe { &*call.cast::<HostCall>() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| call.make()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| stats::unobserved(|| call.make())));
     *call.outcome.lock() = Some(outcome.unwrap_or_else(|payload| Err(panicked(&*payload))));
 }
 
@@ -108,17 +110,33 @@ pub(super) fn call(machine: &Cuda, launch: library::Launch) -> Result<(), Error>
     let (inputs, outputs) = (copies(&launch.inputs)?, copies(&launch.outputs)?);
     let access = |writes: bool| move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes };
     let accessed = launch.inputs.iter().map(access(false)).chain(launch.outputs.iter().map(access(true))).collect();
+    let observed = observe(&launch);
     let launch = library::Launch { inputs: Vec::new(), outputs: Vec::new(), ..launch };
     let call = Arc::new(HostCall { launch, inputs, outputs, outcome: Mutex::new(None) });
     let kept = Arc::clone(&call);
     let afterwards = Box::new(move || kept.outcome.lock().take().unwrap_or_else(|| Err(not_made())));
-    let flight = machine.stream.flight(accessed, (label, site), (Arc::new(AtomicU64::new(0)), None), afterwards);
+    let flight = machine.stream.flight(accessed, (label, site), observed, afterwards);
     machine.stream.submit(flight, |stream| queue(machine, &call, stream));
     if machine.gpu.is_lost() {
         // The driver may still hold the pointer.
         std::mem::forget(call);
     }
     Ok(())
+}
+
+/// Counts and records a call.
+fn observe(launch: &library::Launch) -> Observed {
+    let library::Launch { device, call, inputs, outputs, site } = launch;
+    let width = inputs.iter().chain(outputs).map(|operand| operand.len).max().unwrap_or_default();
+    stats::count_library_launch(width);
+    let time = Arc::new(AtomicU64::new(0));
+    let bytes = |operands: &[Operand]| operands.iter().map(|operand| operand.len * operand.ty.size_bytes()).sum();
+    let watched = stats::record_queued(
+        &time,
+        |time| library::record((*device, call.name().into(), *site), width, (inputs.len(), outputs.len()), time),
+        || Traffic { read: bytes(inputs), written: bytes(outputs) },
+    );
+    (time, watched)
 }
 
 fn not_made() -> Error {

@@ -27,9 +27,8 @@ pub(crate) enum Op {
 
 pub(crate) struct Stream {
     pub(crate) device: usize,
+    /// The first entry is being done, or will be next.
     pub(crate) queue: VecDeque<Op>,
-    /// Whether the first entry is being done.
-    pub(crate) is_running: bool,
 }
 
 impl Op {
@@ -82,7 +81,7 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut *mut c_void, flags: c_uint)
         return lost;
     }
     let handle = state.new_handle();
-    state.streams.insert(handle, Stream { device, queue: VecDeque::new(), is_running: false });
+    state.streams.insert(handle, Stream { device, queue: VecDeque::new() });
     *stream = handle as *mut c_void;
     codes::SUCCESS
 }

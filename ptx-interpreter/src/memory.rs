@@ -1,5 +1,6 @@
 //! The memory of a launch: bytes of the host behind the addresses of a device. Each access is checked.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Global memory.
@@ -7,6 +8,8 @@ use std::ops::Range;
 pub struct Global {
     /// In the order of their addresses.
     blocks: Vec<Block>,
+    /// The block of the last access, which is often that of the next one.
+    last: Cell<usize>,
 }
 
 /// Memory that may be accessed.
@@ -44,13 +47,20 @@ impl Global {
             return Err(format!("{address:#x} is not aligned to {size_bytes} bytes"));
         }
         let end = address + size_bytes as u64;
-        let after = self.blocks.partition_point(|block| block.addresses.start & !3 <= address);
-        let contains = |block: &&Block| end <= block.addresses.end.next_multiple_of(4);
-        // Blocks without bytes may begin at the same address as others.
-        match self.blocks[..after].iter().rev().take(2).find(contains) {
-            Some(block) => Ok(block.bytes.wrapping_offset(address.wrapping_sub(block.addresses.start).cast_signed() as isize)),
-            None => Err(format!("{size_bytes} bytes at {address:#x} are outside of all buffers")),
-        }
+        let contains = |place: &usize| {
+            self.blocks.get(*place).is_some_and(|block| {
+                block.addresses.start & !3 <= address && end <= block.addresses.end.next_multiple_of(4)
+            })
+        };
+        let found = Some(self.last.get()).filter(contains).or_else(|| {
+            let after = self.blocks.partition_point(|block| block.addresses.start & !3 <= address);
+            // Blocks without bytes may begin at the same address as others.
+            (after.saturating_sub(2)..after).rev().find(contains)
+        });
+        let place = found.ok_or_else(|| format!("{size_bytes} bytes at {address:#x} are outside of all buffers"))?;
+        self.last.set(place);
+        let block = &self.blocks[place];
+        Ok(block.bytes.wrapping_offset(address.wrapping_sub(block.addresses.start).cast_signed() as isize))
     }
 
     pub(super) fn read(&self, address: u64, size_bytes: usize) -> Result<u64, String> {

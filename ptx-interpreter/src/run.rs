@@ -89,7 +89,11 @@ pub fn launch(launch: &Launch<'_>) -> Result<(), String> {
 impl Block {
     fn new(launch: &Launch<'_>, index: u32, rng: &mut Rng) -> Block {
         let entry = launch.entry;
-        let mut arbitrary = |size: usize| (0..size).map(|_| rng.bits() as u8).collect::<Vec<u8>>();
+        let mut arbitrary = |size: usize| {
+            let mut bytes: Vec<u8> = (0..size.div_ceil(8)).flat_map(|_| rng.bits().to_le_bytes()).collect();
+            bytes.truncate(size);
+            bytes
+        };
         let shared = arbitrary(entry.shared_bytes);
         let threads = (0..launch.threads).map(|index| Thread {
             index,
@@ -206,10 +210,12 @@ impl Step<'_> {
         }
     }
 
+    #[inline]
     fn register(&self, register: usize) -> Result<u64, String> {
         self.thread.registers[register].ok_or_else(|| "a register is read that was not written".to_owned())
     }
 
+    #[inline]
     fn value(&self, operand: &Operand) -> Result<u64, String> {
         match operand {
             Operand::Register(register) => self.register(*register),
@@ -224,12 +230,14 @@ impl Step<'_> {
         }
     }
 
+    #[inline]
     fn set(&mut self, operand: &Operand, bits: u64) -> Result<(), String> {
         let Operand::Register(register) = operand else { return Err("the result is no register".to_owned()) };
         self.thread.registers[*register] = Some(bits & self.launch.entry.register_masks[*register]);
         Ok(())
     }
 
+    #[inline]
     fn address(&self, memory: &Operand) -> Result<u64, String> {
         match memory {
             Operand::Memory(register, offset) => Ok(self.register(*register)?.wrapping_add(*offset)),

@@ -27,14 +27,22 @@ const TEXTS: [(Code, &CStr, &CStr); 13] = [
     (INVALID_DEVICE, c"CUDA_ERROR_INVALID_DEVICE", c"invalid device ordinal"),
     (NO_BINARY_FOR_GPU, c"CUDA_ERROR_NO_BINARY_FOR_GPU", c"no kernel image is available for execution on the device"),
     (INVALID_PTX, c"CUDA_ERROR_INVALID_PTX", c"a PTX JIT compilation failed"),
-    (UNSUPPORTED_PTX_VERSION, c"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", c"the provided PTX was compiled with an unsupported toolchain"),
+    (
+        UNSUPPORTED_PTX_VERSION,
+        c"CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        c"the provided PTX was compiled with an unsupported toolchain",
+    ),
     (NOT_FOUND, c"CUDA_ERROR_NOT_FOUND", c"named symbol not found"),
     (NOT_READY, c"CUDA_ERROR_NOT_READY", c"device not ready"),
     (ILLEGAL_ADDRESS, c"CUDA_ERROR_ILLEGAL_ADDRESS", c"an illegal memory access was encountered"),
     (LAUNCH_OUT_OF_RESOURCES, c"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", c"too many resources requested for launch"),
 ];
 
-fn find(code: Code, target: *mut *const c_char, text: fn(&(Code, &'static CStr, &'static CStr)) -> &'static CStr) -> Code {
+fn find(
+    code: Code,
+    target: *mut *const c_char,
+    text: fn(&(Code, &'static CStr, &'static CStr)) -> &'static CStr,
+) -> Code {
     match TEXTS.iter().find(|entry| entry.0 == code) {
         Some(entry) => {
             unsafe { *target = text(entry).as_ptr() };

@@ -9,7 +9,12 @@ use crate::stream::Op;
 use crate::{code, context, violation};
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, size_bytes: usize, stream: *mut c_void) -> Code {
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
+    to: u64,
+    from: *const c_void,
+    size_bytes: usize,
+    stream: *mut c_void,
+) -> Code {
     let device = context::current("cuMemcpyHtoDAsync");
     let mut state = lock();
     state.check_pinned(from as usize, size_bytes);
@@ -18,7 +23,12 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, size
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, size_bytes: usize, stream: *mut c_void) -> Code {
+pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
+    to: *mut c_void,
+    from: u64,
+    size_bytes: usize,
+    stream: *mut c_void,
+) -> Code {
     let device = context::current("cuMemcpyDtoHAsync");
     let mut state = lock();
     state.check_pinned(to as usize, size_bytes);

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int, c_uint};
 
 use crate::code;
 use crate::codes::{self, Code};
-use crate::state::{lock, number};
 use crate::failures;
+use crate::state::{lock, number};
 
 /// Compute capabilities of the devices.
 const CAPABILITIES: [(c_int, c_int); 4] = [(9, 0), (7, 0), (8, 0), (10, 0)];
@@ -87,11 +87,11 @@ pub(crate) fn memory_bytes() -> usize {
 pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) -> Code {
     code(checked(device).and_then(|device| {
         *value = match attribute {
-            1 => 1024,          // the most threads of a block
-            5 => c_int::MAX,    // the most blocks of a grid
-            10 => 32,           // threads of a warp
-            16 => 2,            // multiprocessors
-            39 => 2048,         // threads of a multiprocessor
+            1 => 1024,       // the most threads of a block
+            5 => c_int::MAX, // the most blocks of a grid
+            10 => 32,        // threads of a warp
+            16 => 2,         // multiprocessors
+            39 => 2048,      // threads of a multiprocessor
             75 => CAPABILITIES[device].0,
             76 => CAPABILITIES[device].1,
             115 => has_pools(device).into(),

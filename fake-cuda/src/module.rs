@@ -34,7 +34,8 @@ fn known_version() -> (u32, u32) {
 }
 
 fn check_header(text: &str, device: usize) -> Result<(), (Code, String)> {
-    let word = |name: &str| text.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim).unwrap_or_default();
+    let word =
+        |name: &str| text.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim).unwrap_or_default();
     let version: Option<(u32, u32)> =
         word(".version").split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
     let target: Option<u32> = word(".target").strip_prefix("sm_").and_then(|number| number.parse().ok());
@@ -43,9 +44,10 @@ fn check_header(text: &str, device: usize) -> Result<(), (Code, String)> {
             Err((codes::UNSUPPORTED_PTX_VERSION, format!("ptxas fatal : Unsupported .version {version:?}")))
         }
         (Some(_), Some(target)) if target <= device::capability(device) => Ok(()),
-        (Some(_), Some(target)) => {
-            Err((codes::NO_BINARY_FOR_GPU, format!("ptxas fatal : SM version {target} is higher than that of the device")))
-        }
+        (Some(_), Some(target)) => Err((
+            codes::NO_BINARY_FOR_GPU,
+            format!("ptxas fatal : SM version {target} is higher than that of the device"),
+        )),
         _ => Err((codes::INVALID_PTX, "ptxas fatal : no version or target".to_owned())),
     }
 }
@@ -110,7 +112,11 @@ pub unsafe extern "C" fn cuModuleUnload(module: *mut c_void) -> Code {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char) -> Code {
+pub unsafe extern "C" fn cuModuleGetFunction(
+    function: *mut *mut c_void,
+    module: *mut c_void,
+    name: *const c_char,
+) -> Code {
     context::current("cuModuleGetFunction");
     let state = lock();
     let Some(module) = state.modules.get(&(module as usize)) else { violation("a function of no module") };

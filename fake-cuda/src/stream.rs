@@ -13,16 +13,41 @@ use crate::{code, context, violation};
 
 /// Work on a stream.
 pub(crate) enum Op {
-    ToHost { from: u64, to: usize, size_bytes: usize },
-    ToDevice { from: usize, to: u64, size_bytes: usize },
-    OnDevice { from: u64, to: u64, size_bytes: usize },
-    Fill { to: u64, value: u8, size_bytes: usize },
+    ToHost {
+        from: u64,
+        to: usize,
+        size_bytes: usize,
+    },
+    ToDevice {
+        from: usize,
+        to: u64,
+        size_bytes: usize,
+    },
+    OnDevice {
+        from: u64,
+        to: u64,
+        size_bytes: usize,
+    },
+    Fill {
+        to: u64,
+        value: u8,
+        size_bytes: usize,
+    },
     Launch(Arc<Launch>),
-    Host { function: unsafe extern "C" fn(*mut c_void), data: usize },
+    Host {
+        function: unsafe extern "C" fn(*mut c_void),
+        data: usize,
+    },
     Free(u64),
     /// An event has passed, for the time that it was recorded with this number.
-    Record { event: usize, number: u64 },
-    Wait { event: usize, number: u64 },
+    Record {
+        event: usize,
+        number: u64,
+    },
+    Wait {
+        event: usize,
+        number: u64,
+    },
 }
 
 pub(crate) struct Stream {

@@ -23,8 +23,8 @@ pub(super) fn checks() -> Vec<Check> {
         }
         Err(error) => Check::problem("machine", "processor", &error),
     });
-    checks.push(gpus());
     checks.extend(devices().iter().map(device));
+    checks.push(gpus());
     checks
 }
 

@@ -2,10 +2,10 @@
 
 use super::{CodeOptions, Executable, interpreter};
 use crate::config::{self, Device};
-use crate::dump::Form;
-use crate::ir::{self, Kernel};
 #[cfg(not(feature = "cuda"))]
 use crate::current_device;
+use crate::dump::Form;
+use crate::ir::{self, Kernel};
 use crate::{Error, ErrorKind};
 
 /// The code that is generated for a device.

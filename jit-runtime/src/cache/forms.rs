@@ -72,6 +72,8 @@ pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<St
         Form::Asm if entry.is_read() => Some(disassembly(entry)),
         #[cfg(loads_code)]
         Form::Llvm if entry.is_read() => Some(made_again(entry, optimised, form)),
-        Form::Llvm | Form::Ptx | Form::Asm => backend::render(entry.facts.device, optimised, entry.current_options(), form),
+        Form::Llvm | Form::Ptx | Form::Asm => {
+            backend::render(entry.facts.device, optimised, entry.current_options(), form)
+        }
     }
 }

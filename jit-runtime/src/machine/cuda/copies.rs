@@ -105,7 +105,10 @@ impl Copies {
             let each = place..lens.len().min(place + 2);
             // Both halves at first, and then the one that becomes free.
             let ahead = if place == 0 { each } else { (place + 1).min(lens.len())..each.end };
-            ahead.into_iter().try_for_each(|next| self.request(&staging, next, address, lens[next])).map_err(|f| self.error(f))?;
+            ahead
+                .into_iter()
+                .try_for_each(|next| self.request(&staging, next, address, lens[next]))
+                .map_err(|f| self.error(f))?;
             staging.receive(place, part).map_err(|failed| self.error(failed))?;
         }
         self.staging.lock().push(staging);
@@ -148,9 +151,8 @@ impl Copies {
             check("cuMemcpyDtoDAsync", code)?;
         } else {
             // SAFETY: as above; the driver copies through the host where devices cannot access one another.
-            let code = unsafe {
-                sys::cuMemcpyPeerAsync(target, to.context(), source, from.context(), size_bytes, self.raw)
-            };
+            let code =
+                unsafe { sys::cuMemcpyPeerAsync(target, to.context(), source, from.context(), size_bytes, self.raw) };
             check("cuMemcpyPeerAsync", code)?;
         }
         self.wait()

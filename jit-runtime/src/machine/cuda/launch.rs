@@ -14,6 +14,7 @@ use crate::backend::cuda::Grid;
 use crate::backend::cuda::code::Code;
 use crate::backend::cuda::driver::check;
 use crate::cache::Entry;
+use crate::cache::determinism::is_deterministic;
 use crate::cancel::Token;
 use crate::ir::Type;
 use crate::machine::Checks;
@@ -96,7 +97,7 @@ impl Plan {
         // Without lanes, a reduction of all of them has the identity as its result; one of blocks has no blocks.
         let per_reduction = ready.reduce_block.map_or(width.max(1), |block| u32::try_from(block).unwrap_or(u32::MAX));
         let parts = Parts::of_launch(machine, &entry, ready.width, per_reduction, &mut raw)?;
-        let shape = shape(code, width, ready.reduce_block.is_none(), per_reduction);
+        let shape = shape(&entry, code, width, ready.reduce_block.is_none(), per_reduction);
         let (shape, scratch) = with_scratch(machine, code, shape)?;
         let address = scratch.as_ref().map_or(0, Block::address);
         let grid = Grid { first_lane: 0, end_lane: width, lanes_per_reduction: per_reduction, scratch: address };
@@ -135,9 +136,10 @@ impl Plan {
     /// Looks at the notes of a launch that is done.
     fn check(&self, checks: &Checks) -> Result<(), Error> {
         checks.outcome(|argument, ty, element| {
-            let found = self.checked.iter().find(|checked| {
-                checked.argument == argument && (element + 1) * ty.size_bytes() <= checked.size_bytes
-            });
+            let found = self
+                .checked
+                .iter()
+                .find(|checked| checked.argument == argument && (element + 1) * ty.size_bytes() <= checked.size_bytes);
             let checked = found.expect("all elements that checks read were copied");
             // SAFETY: the copy is done.
             let bytes = unsafe { checked.copy.bytes(checked.size_bytes) };
@@ -148,11 +150,14 @@ impl Plan {
 }
 
 /// The blocks and threads of a launch; none if it has no lanes. Kernels with reductions have a block for each chunk.
-fn shape(code: &Code, width: u32, is_over_all: bool, per_reduction: u32) -> Option<(u32, u32)> {
+fn shape(entry: &Entry, code: &Code, width: u32, is_over_all: bool, per_reduction: u32) -> Option<(u32, u32)> {
     if let Some(threads) = code.threads_per_block {
         let blocks = Parts::chunks(width.into(), per_reduction.into());
         let blocks = if is_over_all { blocks.max(1) } else { blocks };
         return (blocks > 0).then_some((blocks as u32, threads));
+    }
+    if entry.shown.depends_on_order() && is_deterministic() {
+        return (width > 0).then_some((1, 1));
     }
     let (blocks, threads) = code.module.occupancy;
     (width > 0).then(|| (width.div_ceil(threads).min(blocks.saturating_mul(WAVES)), threads))

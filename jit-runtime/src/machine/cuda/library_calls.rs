@@ -22,8 +22,8 @@ use crate::machine::host::Host;
 use crate::machine::library::{self, Operand};
 use crate::machine::work::Accessed;
 use crate::memory::Buffer;
-use crate::sync::Mutex;
 use crate::stats::events::Traffic;
+use crate::sync::Mutex;
 use crate::{Error, ErrorKind, Site, stats};
 
 /// An operand in pinned memory.
@@ -108,7 +108,9 @@ pub(super) fn call(machine: &Cuda, launch: library::Launch) -> Result<(), Error>
         operands.iter().map(|operand| Copy::of(machine, operand)).collect()
     };
     let (inputs, outputs) = (copies(&launch.inputs)?, copies(&launch.outputs)?);
-    let access = |writes: bool| move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes };
+    let access = |writes: bool| {
+        move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes }
+    };
     let accessed = launch.inputs.iter().map(access(false)).chain(launch.outputs.iter().map(access(true))).collect();
     let observed = observe(&launch);
     let launch = library::Launch { inputs: Vec::new(), outputs: Vec::new(), ..launch };

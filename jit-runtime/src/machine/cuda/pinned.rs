@@ -52,7 +52,9 @@ impl PinnedMemory {
         let size_bytes = SizeClass::of(size_bytes).map_or(size_bytes, SizeClass::size_bytes);
         let address = match self.free.lock().pop(size_bytes) {
             Some(address) => address,
-            None => self.acquire(size_bytes).map_err(|failed| self.gpu.error("an allocation of pinned memory", failed))?,
+            None => {
+                self.acquire(size_bytes).map_err(|failed| self.gpu.error("an allocation of pinned memory", failed))?
+            }
         };
         Ok(Pinned { memory: Arc::clone(self), address, size_bytes })
     }

@@ -132,11 +132,7 @@ impl Stream {
 
     /// Queues a launch after those that were queued before: the function calls the driver for it. If that fails, so has
     /// the launch.
-    pub(super) fn submit(
-        &self,
-        flight: Flight,
-        queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
-    ) {
+    pub(super) fn submit(&self, flight: Flight, queue: impl FnOnce(sys::CUstream) -> Result<(), Error>) {
         while self.flights.lock().len() >= MOST_IN_FLIGHT && self.retire_oldest() {}
         let flight = Arc::new(flight);
         let order = self.order.lock();
@@ -283,7 +279,9 @@ fn lost(gpu: &Gpu, failed: Failed) -> Error {
     let error = Error::new(ErrorKind::Launch, failed.to_string());
     let device = gpu.device;
     match failed.is_final() {
-        true => error.with_hint(format!("the device `{device}` is lost for this process, with all that is in its memory")),
+        true => {
+            error.with_hint(format!("the device `{device}` is lost for this process, with all that is in its memory"))
+        }
         false => error,
     }
 }

@@ -55,9 +55,8 @@ impl Drop for Entered {
 impl Gpu {
     pub(super) fn open(number: u8, driver: &Driver) -> Result<Gpu, Error> {
         let device = Device::Cuda(number);
-        let refused = |reason: String| {
-            Error::new(ErrorKind::NoDevice, format!("the device `{device}` cannot be used: {reason}"))
-        };
+        let refused =
+            |reason: String| Error::new(ErrorKind::NoDevice, format!("the device `{device}` cannot be used: {reason}"));
         let gpu = Gpu::retain(device, number, driver).map_err(|failed| refused(failed.to_string()))?;
         if gpu.capability < OLDEST {
             let (major, minor) = (gpu.capability / 10, gpu.capability % 10);
@@ -143,7 +142,10 @@ impl Gpu {
         let (kind, hint) = if failed.is_out_of_memory() {
             (ErrorKind::OutOfMemory, "drop arrays that are no longer needed, or compute in smaller parts")
         } else if failed.is_final() {
-            (ErrorKind::NoDevice, "what was in its memory is gone; other devices go on, and a new process can use it again")
+            (
+                ErrorKind::NoDevice,
+                "what was in its memory is gone; other devices go on, and a new process can use it again",
+            )
         } else {
             (ErrorKind::Launch, "`jit doctor` shows the driver and whether the device runs kernels")
         };

@@ -94,10 +94,15 @@ struct Missing {
 ///
 /// [`ErrorKind::NoDevice`], with the reason, if there is none or if it cannot be used.
 pub(crate) fn get() -> Result<&'static Driver, Error> {
+    opened(|| "NVIDIA GPUs".into())
+}
+
+/// The driver, for what is named in the error.
+fn opened(what: impl FnOnce() -> String) -> Result<&'static Driver, Error> {
     static DRIVER: OnceLock<Result<Driver, Missing>> = OnceLock::new();
     DRIVER.get_or_init(load).as_ref().map_err(|missing| {
-        Error::new(ErrorKind::NoDevice, format!("NVIDIA GPUs cannot be used: {}", missing.reason))
-            .with_hint(missing.hint)
+        let message = format!("{} cannot be used: {}", what(), missing.reason);
+        Error::new(ErrorKind::NoDevice, message).with_hint(missing.hint)
     })
 }
 
@@ -107,7 +112,7 @@ pub(crate) fn get() -> Result<&'static Driver, Error> {
 ///
 /// [`ErrorKind::NoDevice`] if there is none, or if it cannot be used.
 pub(crate) fn gpu(number: u8) -> Result<&'static Gpu, Error> {
-    let driver = get()?;
+    let driver = opened(|| format!("the device `{}`", Device::Cuda(number)))?;
     let Some(place) = driver.gpus.get(usize::from(number)) else {
         let (device, count) = (Device::Cuda(number), driver.gpus.len());
         let message = format!("the device `{device}` cannot be used: the driver has {count} GPUs, numbered from 0");
@@ -141,6 +146,16 @@ impl Driver {
         let newest = if version >= (9, 0) { 100 } else { 90 };
         Target { capability: capability.min(newest), version }
     }
+
+    fn check(self) -> Result<Driver, Missing> {
+        let ((major, minor), (oldest_major, oldest_minor)) = (self.version, OLDEST);
+        if self.version >= OLDEST {
+            return Ok(self);
+        }
+        let needed = format!("{oldest_major}.{oldest_minor} or newer is needed");
+        let reason = format!("the driver is too old: it supports CUDA {major}.{minor}, and {needed}");
+        Err(Missing { reason, hint: "install a newer driver" })
+    }
 }
 
 fn load() -> Result<Driver, Missing> {
@@ -148,14 +163,20 @@ fn load() -> Result<Driver, Missing> {
     let missing = |reason: String, hint| Missing { reason, hint };
     // SAFETY: only libraries of the names that the driver has are loaded.
     if !unsafe { sys::is_culib_present() } {
-        return Err(missing("there is no driver on this machine".into(), "install the driver of the GPU (libcuda.so.1)"));
+        return Err(missing(
+            "there is no driver on this machine".into(),
+            "install the driver of the GPU (libcuda.so.1)",
+        ));
     }
     // SAFETY: the library was found.
     let library = unsafe { sys::culib() };
     for name in FUNCTIONS {
         // SAFETY: the function is only looked for.
         if unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err() {
-            return Err(missing(format!("the driver is too old: it has no function `{name}`"), "install a newer driver"));
+            return Err(missing(
+                format!("the driver is too old: it has no function `{name}`"),
+                "install a newer driver",
+            ));
         }
     }
     start().map_err(|failed| missing(failed.to_string(), "`nvidia-smi` tells whether the driver works"))?.check()
@@ -182,16 +203,4 @@ fn start() -> Result<Driver, Failed> {
     }
     let version = (version as u32 / 1000, version as u32 % 1000 / 10);
     Ok(Driver { version, gpus: (0..count.clamp(0, 256)).map(|_| OnceLock::new()).collect() })
-}
-
-impl Driver {
-    fn check(self) -> Result<Driver, Missing> {
-        let ((major, minor), (oldest_major, oldest_minor)) = (self.version, OLDEST);
-        if self.version >= OLDEST {
-            return Ok(self);
-        }
-        let needed = format!("{oldest_major}.{oldest_minor} or newer is needed");
-        let reason = format!("the driver is too old: it supports CUDA {major}.{minor}, and {needed}");
-        Err(Missing { reason, hint: "install a newer driver" })
-    }
 }

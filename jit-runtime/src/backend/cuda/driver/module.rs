@@ -34,7 +34,8 @@ impl Module {
     pub(crate) fn load(gpu: &'static Gpu, text: &str, name: &CStr) -> Result<Module, Error> {
         gpu.check()?;
         let _context = gpu.enter().map_err(|failed| gpu.error("loading code", failed))?;
-        let text = CString::new(text).map_err(|error| Error::new(ErrorKind::Internal, "PTX is text").caused_by(error))?;
+        let text =
+            CString::new(text).map_err(|error| Error::new(ErrorKind::Internal, "PTX is text").caused_by(error))?;
         let mut log = [0u8; LOG_BYTES];
         let raw = compile(&text, &mut log).map_err(|failed| refused(gpu, failed, &log))?;
         let mut module = Module { gpu, raw, function: ptr::null_mut(), occupancy: (1, 1) };
@@ -49,14 +50,8 @@ impl Module {
         unsafe {
             let found = sys::cuModuleGetFunction(&raw mut self.function, self.raw, name.as_ptr());
             check("cuModuleGetFunction", found)?;
-            let occupancy = sys::cuOccupancyMaxPotentialBlockSize(
-                &raw mut blocks,
-                &raw mut threads,
-                self.function,
-                None,
-                0,
-                0,
-            );
+            let occupancy =
+                sys::cuOccupancyMaxPotentialBlockSize(&raw mut blocks, &raw mut threads, self.function, None, 0, 0);
             check("cuOccupancyMaxPotentialBlockSize", occupancy)?;
         }
         self.occupancy = (blocks.max(1) as u32, threads.max(1) as u32);
@@ -86,9 +81,8 @@ impl Module {
         ];
         let (function, extra) = (self.function, extra.as_mut_ptr());
         // SAFETY: the function belongs to this module; the rest is the caller's promise. The driver copies the bytes.
-        let code = unsafe {
-            sys::cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, ptr::null_mut(), extra)
-        };
+        let code =
+            unsafe { sys::cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, ptr::null_mut(), extra) };
         check("cuLaunchKernel", code)
     }
 }
@@ -107,8 +101,7 @@ impl Drop for Module {
 
 fn compile(text: &CStr, log: &mut [u8]) -> Result<sys::CUmodule, Failed> {
     let mut raw = ptr::null_mut();
-    let mut options =
-        [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
     let (count, options, values) = (options.len() as c_uint, options.as_mut_ptr(), values.as_mut_ptr());
     // SAFETY: the text ends with a zero; the log is as long as stated.
@@ -125,5 +118,7 @@ fn refused(gpu: &Gpu, failed: Failed, log: &[u8]) -> Error {
         "" => format!("the driver refuses the code of a kernel for `{}`", gpu.device),
         log => format!("the driver refuses the code of a kernel for `{}`: {log}", gpu.device),
     };
-    Error::new(ErrorKind::Compile, message).caused_by(failed).with_hint("this is a bug of the library, please report it")
+    Error::new(ErrorKind::Compile, message)
+        .caused_by(failed)
+        .with_hint("this is a bug of the library, please report it")
 }

@@ -36,7 +36,8 @@ impl<'a> Emulated<'a> {
         let mut module = Module::new(target, Comments::Instructions);
         module.add("kernel", kernel);
         let text = module.to_string();
-        let entry = ptx_interpreter::parse(&text, sums).and_then(|mut entries| entries.pop().ok_or("no entry".to_owned()));
+        let entry =
+            ptx_interpreter::parse(&text, sums).and_then(|mut entries| entries.pop().ok_or("no entry".to_owned()));
         let entry = entry.map_err(|reason| format!("{reason} in\n{text}"))?;
         Ok(Emulated { kernel, entry, layout: Layout::of(kernel), seed })
     }
@@ -81,7 +82,14 @@ impl<'a> Emulated<'a> {
             parameters = (block.as_ptr() as u64).to_le_bytes().to_vec();
         }
         let entry = &self.entry;
-        ptx_interpreter::launch(&Launch { entry, blocks, threads, parameters: &parameters, global: &global, seed: rng.bits() })
+        ptx_interpreter::launch(&Launch {
+            entry,
+            blocks,
+            threads,
+            parameters: &parameters,
+            global: &global,
+            seed: rng.bits(),
+        })
     }
 
     fn scratch_bytes(&self, blocks: u32, threads: u32) -> usize {

@@ -216,8 +216,7 @@ fn an_old_driver_is_named() {
 #[test]
 fn old_and_new_drivers_get_code_that_they_know() {
     if is_alone("old_and_new_drivers_get_code_that_they_know", "FAKE_CUDA_DRIVER=11040 FAKE_CUDA_DEVICES=4") {
-        // An H100 needs a newer driver; all others run.
-        for device in [SECOND, Device::Cuda(2)] {
+        for device in [FIRST, SECOND, Device::Cuda(2), Device::Cuda(3)] {
             assert_eq!((floats(device, &[1.0; 10]) + 1.0).to_vec().unwrap(), [2.0; 10]);
         }
     }

@@ -1,7 +1,7 @@
 //! A driver of CUDA for tests: the functions of `libcuda.so` that the library calls, without a GPU.
 //!
-//! Memory of the device is at addresses where the host has nothing. Work on streams runs later, on another thread; which
-//! stream is next is random. Kernels are run by an interpreter of PTX. Whatever a program must not do ends the process
+//! Memory of the device is at addresses where the host has nothing. Work on streams runs later, on another thread;
+//! which stream is next is random. Kernels are run by an interpreter of PTX. Whatever a program must not do ends the process
 //! with a message: work on memory that was freed, memory that is freed while work on it is queued, a call without a
 //! context, a copy from memory that is not pinned.
 //!

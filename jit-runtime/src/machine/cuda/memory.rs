@@ -96,10 +96,11 @@ impl Memory {
 
     /// Returns all free blocks to the driver, and from its pool to the system.
     pub(super) fn trim(&self) {
-        let free = std::mem::take(&mut *self.free.lock());
+        // In a forked process the lock may be held by a thread that does not exist.
         if !self.gpu.is_of_this_process() || self.gpu.is_lost() {
             return;
         }
+        let free = std::mem::take(&mut *self.free.lock());
         let _ = self.release(free.into_values().flatten());
     }
 

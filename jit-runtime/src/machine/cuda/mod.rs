@@ -1,9 +1,9 @@
 //! NVIDIA GPUs: memory, copies and launches by the driver of CUDA.
 //!
-//! All launches of a device are on one stream, in the order in which they register at their buffers: that is the order of
-//! the data, too. The calling thread queues them and goes on. Copies by the host are on another stream, so they wait only
-//! for the launches at their buffer. An event after each launch tells that it is done; a thread of each device waits for
-//! these events one by one, and then releases buffers and records failures.
+//! All launches of a device are on one stream, in the order in which they register at their buffers: that is the order
+//! of the data, too. The calling thread queues them and goes on. Copies by the host are on another stream, so they wait
+//! only for the launches at their buffer. An event after each launch tells that it is done; a thread of each device
+//! waits for these events one by one, and then releases buffers and records failures.
 //!
 //! Memory is given out only when all that used it is done, so it may be used on every stream at once.
 //!

@@ -143,7 +143,11 @@ impl Driver {
             (12, minor) => (8, minor.min(4)),
             _ => (9, 0),
         };
-        let newest = if version >= (9, 0) { 100 } else { 90 };
+        let newest = match version {
+            (9.., _) => 100,
+            (8, _) | (7, 8..) => 90,
+            _ => 80,
+        };
         Target { capability: capability.min(newest), version }
     }
 

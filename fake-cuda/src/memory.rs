@@ -61,7 +61,7 @@ impl State {
     /// Checks that memory of the host is pinned.
     pub(crate) fn check_pinned(&self, address: usize, size_bytes: usize) {
         let found = self.pinned.range(..=address).next_back();
-        if !found.is_some_and(|(start, pinned)| address + size_bytes <= start + pinned.size_bytes) {
+        if found.is_none_or(|(start, pinned)| address + size_bytes > start + pinned.size_bytes) {
             violation(&format!("an asynchronous copy of {size_bytes} bytes of memory that is not pinned"));
         }
     }

@@ -36,7 +36,7 @@ struct Plan {
     shape: Option<(u32, u32)>,
     parameters: Vec<u8>,
     /// The block that the parameters are copied to, if they are too many, and where they are copied from.
-    indirect: Option<(Block, Pinned)>,
+    indirect: Option<Indirect>,
     /// Memory for lanes that need much.
     _scratch: Option<Block>,
     /// Results of blocks of threads that have to be combined.
@@ -176,8 +176,11 @@ fn with_scratch(machine: &Cuda, code: &Code, shape: Shape) -> Result<(Shape, Opt
     Ok((Some((blocks, threads)), Some(scratch)))
 }
 
+/// Parameters in memory of the device: its block, and where it is copied from.
+type Indirect = (Block, Pinned);
+
 /// Parameters in memory of the device: the parameter that is their address, and the memory.
-fn in_memory(machine: &Cuda, bytes: &[u8]) -> Result<(Vec<u8>, Option<(Block, Pinned)>), Error> {
+fn in_memory(machine: &Cuda, bytes: &[u8]) -> Result<(Vec<u8>, Option<Indirect>), Error> {
     let block = machine.block(bytes.len())?;
     let pinned = machine.pinned.allocate(block.capacity_bytes())?;
     // SAFETY: nobody else has the block yet.

@@ -71,6 +71,23 @@ fn without_llvm_it_says_how_to_get_one() {
 }
 
 #[test]
+fn gpus_are_listed_or_why_there_are_none() {
+    // Its shared library is built because it is linked here.
+    use fake_cuda as _;
+    let driver = std::env::current_exe().unwrap().parent().unwrap().join("libfake_cuda.so");
+    let driver = ("JIT_TEST_CUDA_DRIVER", driver.to_str().unwrap());
+    if cfg!(feature = "cuda") {
+        let report = shared::run(&folder("gpus"), &["doctor"], &[driver]);
+        let text = String::from_utf8_lossy(&report.stdout).into_owned();
+        assert!(text.contains("device cuda:1      runs kernels: Fake GPU 1"), "{text}");
+        assert!(text.contains("GPUs               2 of NVIDIA"), "{text}");
+        let report = shared::run(&folder("gpus"), &["doctor"], &[driver, ("FAKE_CUDA_FAIL", "no-device")]);
+        let text = String::from_utf8_lossy(&report.stdout).into_owned();
+        assert!(text.contains("note     GPUs") && text.contains("CUDA_ERROR_NO_DEVICE"), "{text}");
+    }
+}
+
+#[test]
 fn each_bad_variable_is_listed() {
     let bad = [("JIT_THREADS", "many"), ("JIT_TIER", "thorogh"), ("JIT_DEVISE", "cpu")];
     let problems = problems(&folder("variables"), &bad);

@@ -7,7 +7,6 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::config::{self, Device};
-use crate::{Error, ErrorKind};
 
 /// The value of [`CHOSEN`] while no device has been set.
 const UNCHOSEN: usize = usize::MAX;
@@ -61,11 +60,12 @@ impl Drop for DeviceScope {
     }
 }
 
-/// The error of a GPU that cannot be used.
+/// The error of a GPU where support of GPUs was left out.
+#[cfg(not(feature = "cuda"))]
 #[cold]
-pub(crate) fn no_gpu(device: Device) -> Error {
-    Error::new(ErrorKind::NoDevice, format!("the device `{device}` cannot be used: this version runs nothing on GPUs"))
-        .with_hint("use `Device::Cpu`")
+pub(crate) fn no_gpu(device: Device) -> crate::Error {
+    let message = format!("the device `{device}` cannot be used: this build runs nothing on GPUs");
+    crate::Error::new(crate::ErrorKind::NoDevice, message).with_hint("build with the feature `cuda`")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub use crate::config::Device;
 pub use crate::current_device::{DeviceScope, current_device};
 pub use crate::machine::Capabilities;
 use crate::machine::{self, Machine};
-use crate::{Error, config, current_device};
+use crate::{Error, current_device};
 
 /// Sets the device for new values of the process. Existing values stay where they are.
 ///
@@ -98,8 +98,18 @@ pub fn processor() -> Result<Processor, Error> {
 /// The devices of this machine, including those that are not fully functional.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
-    let gpus = (0..u8::MAX).map(Device::Cuda).take_while(|gpu| config::is_test_gpu(*gpu));
+    let gpus = backend::gpus().unwrap_or_default();
     Device::HOST.into_iter().chain(gpus).map(describe).collect()
+}
+
+/// The number of NVIDIA GPUs that [`devices`] lists.
+///
+/// # Errors
+///
+/// [`NoDevice`](crate::ErrorKind::NoDevice) if there is no driver of GPUs on this machine, or if it does not work, with
+/// the reason.
+pub fn gpus() -> Result<usize, Error> {
+    backend::gpus().map(|gpus| gpus.len())
 }
 
 fn describe(device: Device) -> DeviceInfo {

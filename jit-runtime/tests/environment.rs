@@ -73,7 +73,7 @@ fn settings_reach_what_they_set() {
 fn the_first_launch_rejects_a_bad_value_and_suggests_the_intended_one() {
     let output = text(&run_child(&[("JIT_DEVICE", "interpeter")]));
     assert!(
-        output.contains("JIT_DEVICE is set to `interpeter`; it takes `cpu` (or `llvm`) or `interpreter`"),
+        output.contains("JIT_DEVICE is set to `interpeter`; it takes `cpu` (or `llvm`), `interpreter`, or `cuda:0`"),
         "{output}"
     );
     assert!(output.contains("did you mean `interpreter`"), "{output}");

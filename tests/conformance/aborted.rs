@@ -130,7 +130,8 @@ fn loops(h: &mut Held) {
         }
         if h.x > 3.0 {
             tick();
-            h.table.scatter_reduce(jit::ReduceOp::Max, 9, &h.at);
+            // Other lanes add to the same elements, in any order.
+            h.table.scatter_reduce(jit::ReduceOp::Add, 9, &h.at);
             tick();
             h.list[0].0 += 2;
         }

@@ -8,17 +8,19 @@ use std::sync::LazyLock;
 use jit_runtime::device::{Device, devices};
 
 /// The interpreter and the processor. If no code is generated, the processor is interpreted as well, so that counts per
-/// device are the same there; a line reports that the test was skipped. With `JIT_TEST_GPUS`, a machine whose memory is
-/// not the host's is in place of the interpreter, with the same code.
+/// device are the same there; a line reports that the test was skipped. With `JIT_TEST_GPUS`, a machine whose memory
+/// is not the host's is in place of the interpreter, with the same code; with `JIT_TEST_CUDA_DRIVER`, a GPU is, of a
+/// driver for tests.
 pub(crate) fn all() -> Vec<Device> {
     let _ = has_llvm();
     vec![if has_separate_memory() { Device::Cuda(0) } else { Device::Interpreter }, Device::Cpu]
 }
 
-/// Whether a machine for tests, whose memory is not the host's, stands for the first GPU.
+/// Whether the first GPU is a machine for tests, whose memory is not the host's, or one of a driver for tests.
 pub(crate) fn has_separate_memory() -> bool {
     // Unit tests have such machines without asking for them.
-    std::env::var_os("JIT_TEST_GPUS").is_some() && devices().iter().any(|info| info.device == Device::Cuda(0))
+    let is_asked_for = ["JIT_TEST_GPUS", "JIT_TEST_CUDA_DRIVER"].iter().any(|name| std::env::var_os(name).is_some());
+    is_asked_for && devices().iter().any(|info| info.device == Device::Cuda(0))
 }
 
 /// Whether code is generated for the processor. If not, a line reports that the calling test was skipped, or a part of

@@ -2,7 +2,7 @@
 
 use jit_runtime::backend::llvm_version;
 use jit_runtime::cache::CachePolicy;
-use jit_runtime::device::{DeviceInfo, devices, processor};
+use jit_runtime::device::{self, Device, DeviceInfo, DeviceScope, devices, processor};
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
 use jit_runtime::launch::{Argument, Launch, launch};
 use jit_runtime::memory::Buffer;
@@ -24,7 +24,17 @@ pub(super) fn checks() -> Vec<Check> {
         Err(error) => Check::problem("machine", "processor", &error),
     });
     checks.extend(devices().iter().map(device));
+    checks.push(gpus());
     checks
+}
+
+/// Whether there are GPUs, and if not, why. None are needed, so that is no problem.
+fn gpus() -> Check {
+    match device::gpus() {
+        Ok(0) => Check::note("machine", "GPUs", "the driver works, and has no GPU", ""),
+        Ok(count) => Check::good("machine", "GPUs", format!("{count} of NVIDIA, used by JIT_DEVICE=cuda:0 and on")),
+        Err(error) => Check::note("machine", "GPUs", error.message(), error.hint().unwrap_or_default()),
+    }
 }
 
 fn llvm() -> Check {
@@ -47,6 +57,10 @@ fn device(info: &DeviceInfo) -> Check {
             let error = Error::new(ErrorKind::Internal, "a kernel ran, and its results are wrong").with_hint(hint);
             Check::problem("machine", name, &error)
         }
+        Ok(_) if matches!(info.device, Device::Cuda(_)) => {
+            let features = info.features.join(", ");
+            Check::good("machine", name, format!("runs kernels: {}, {features}", info.name))
+        }
         Ok(_) if info.unavailable.is_some() => {
             Check::note("machine", name, "kernels run, interpreted: slowly", "see LLVM and processor")
         }
@@ -57,6 +71,7 @@ fn device(info: &DeviceInfo) -> Check {
 /// Runs a kernel that no cache contains.
 fn run(info: &DeviceInfo) -> Result<Vec<u32>, Error> {
     let _policy = CachePolicy::Bypass.enter();
+    let _scope = DeviceScope::enter(info.device);
     let output = Buffer::alloc(4 * LANES as usize)?;
     launch(Launch {
         device: info.device,

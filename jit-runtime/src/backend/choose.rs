@@ -2,9 +2,11 @@
 
 use super::{CodeOptions, Executable, interpreter};
 use crate::config::{self, Device};
+#[cfg(not(feature = "cuda"))]
+use crate::current_device;
 use crate::dump::Form;
 use crate::ir::{self, Kernel};
-use crate::{Error, ErrorKind, current_device};
+use crate::{Error, ErrorKind};
 
 /// The code that is generated for a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -32,7 +34,10 @@ pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<
         },
         Device::Cpu | Device::Interpreter => interpreted(kernel, options),
         Device::Cuda(_) if config::is_test_gpu(device) => interpreted(kernel, options),
-        Device::Cuda(_) => Err(current_device::no_gpu(device)),
+        Device::Cuda(number) => {
+            check(kernel)?;
+            gpu::compile(number, kernel)
+        }
     }
 }
 
@@ -87,7 +92,19 @@ pub fn code_info(device: Device) -> Result<CodeInfo, Error> {
         Device::Cuda(_) if config::is_test_gpu(device) => {
             Ok(CodeInfo { name: "interpreter with separate memory".into(), vector_lanes: 1, features: Vec::new() })
         }
-        Device::Cuda(_) => Err(current_device::no_gpu(device)),
+        Device::Cuda(number) => gpu::info(number),
+    }
+}
+
+/// The GPUs of this machine; simulated ones in tests.
+///
+/// # Errors
+///
+/// [`NoDevice`](ErrorKind::NoDevice) if there is no driver, or if it cannot be used, with the reason.
+pub fn gpus() -> Result<Vec<Device>, Error> {
+    match config::test_gpus() {
+        0 => gpu::devices(),
+        count => Ok((0..count).map(|number| Device::Cuda(number as u8)).collect()),
     }
 }
 
@@ -155,7 +172,48 @@ pub(crate) fn is_llvm_loaded() -> bool {
 pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
     match device {
         Device::Cpu if cpu::is_generating() => cpu::render(kernel, options, form),
+        Device::Cuda(number) if form == Form::Ptx && !config::is_test_gpu(device) => gpu::render(number, kernel),
         Device::Cpu | Device::Interpreter | Device::Cuda(_) => None,
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod gpu {
+    pub(super) use crate::backend::cuda::code::{devices, info};
+
+    use crate::Error;
+    use crate::backend::Executable;
+    use crate::backend::cuda::code::{Code, text};
+    use crate::ir::Kernel;
+
+    pub(super) fn compile(number: u8, kernel: &Kernel) -> Result<Box<dyn Executable>, Error> {
+        Ok(Box::new(Code::compile(number, kernel)?))
+    }
+
+    pub(super) fn render(number: u8, kernel: &Kernel) -> Option<String> {
+        Some(text(number, kernel).unwrap_or_else(|error| error.to_string()))
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+mod gpu {
+    use super::{CodeInfo, Error, Executable, Kernel, current_device};
+    use crate::config::Device;
+
+    pub(super) fn compile(number: u8, _kernel: &Kernel) -> Result<Box<dyn Executable>, Error> {
+        Err(current_device::no_gpu(Device::Cuda(number)))
+    }
+
+    pub(super) fn info(number: u8) -> Result<CodeInfo, Error> {
+        Err(current_device::no_gpu(Device::Cuda(number)))
+    }
+
+    pub(super) fn devices() -> Result<Vec<Device>, Error> {
+        Err(current_device::no_gpu(Device::Cuda(0)))
+    }
+
+    pub(super) fn render(_number: u8, _kernel: &Kernel) -> Option<String> {
+        None
     }
 }
 
@@ -217,7 +275,7 @@ mod cpu {
         let text = match form {
             Form::Llvm => llvm::dump_llvm(kernel, options),
             Form::Asm => llvm::dump_asm(kernel, options),
-            Form::Trace | Form::Ir => return None,
+            Form::Trace | Form::Ir | Form::Ptx => return None,
         };
         Some(text.unwrap_or_else(|error| error.to_string()))
     }

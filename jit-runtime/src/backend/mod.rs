@@ -27,7 +27,7 @@ use choose::check;
 
 pub(crate) use choose::recompile;
 pub(crate) use choose::render;
-pub use choose::{CodeInfo, code_info, compile, improve, llvm_version};
+pub use choose::{CodeInfo, code_info, compile, gpus, improve, llvm_version};
 #[cfg(loads_code)]
 pub(crate) use choose::{disassemble, disassemble_for_host, is_code_stored, is_llvm_loaded, object_for};
 #[cfg(loads_code)]
@@ -98,7 +98,7 @@ pub struct RawArgument {
     pub length: u64,
 }
 
-/// Code of one kernel, ready to run on the host.
+/// Code of one kernel, ready to run on the host, or on the GPU that it was made for.
 pub trait Executable: Send + Sync {
     /// Runs the lanes of a range.
     ///
@@ -131,6 +131,14 @@ pub trait Executable: Send + Sync {
 
     /// The bytes of generated code; 0 if none was generated.
     fn code_bytes(&self) -> usize;
+
+    /// The code for a GPU, which the host cannot run.
+    #[cfg(feature = "cuda")]
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "only this crate has such code")]
+    fn gpu_code(&self) -> Option<&cuda::code::Code> {
+        None
+    }
 
     /// The object file of the code, which another process can load; none if no code was generated.
     fn object(&self) -> Option<&[u8]> {

@@ -38,6 +38,12 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
+    /// Whether scattered elements depend on the order of the lanes.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn depends_on_order(self) -> bool {
+        self.rounds || self.places
+    }
+
     pub(crate) fn by(kernel: &Kernel) -> Shown {
         let mut shown = Shown::default();
         let mut known = None;

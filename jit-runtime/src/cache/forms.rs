@@ -10,12 +10,12 @@ use crate::log::{self, Level};
 
 /// Whether any form of new kernels is requested.
 pub(crate) fn is_any_wanted() -> bool {
-    [Form::Ir, Form::Llvm, Form::Asm].into_iter().any(is_wanted)
+    [Form::Ir, Form::Llvm, Form::Ptx, Form::Asm].into_iter().any(is_wanted)
 }
 
 /// Writes the requested forms of a kernel that is new in this process.
 pub(crate) fn compiled(entry: &Entry, optimised: &Kernel) {
-    for form in [Form::Ir, Form::Llvm, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
+    for form in [Form::Ir, Form::Llvm, Form::Ptx, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
         let name = format!("{}-{:016x}", entry.facts.label, entry.facts.hash);
         match render(entry, optimised, form) {
             Some(text) => write(form, &name, &text),
@@ -72,6 +72,8 @@ pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<St
         Form::Asm if entry.is_read() => Some(disassembly(entry)),
         #[cfg(loads_code)]
         Form::Llvm if entry.is_read() => Some(made_again(entry, optimised, form)),
-        Form::Llvm | Form::Asm => backend::render(entry.facts.device, optimised, entry.current_options(), form),
+        Form::Llvm | Form::Ptx | Form::Asm => {
+            backend::render(entry.facts.device, optimised, entry.current_options(), form)
+        }
     }
 }

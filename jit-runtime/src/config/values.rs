@@ -121,13 +121,15 @@ pub enum Form {
     Ir,
     /// LLVM's intermediate representation.
     Llvm,
+    /// The code for a GPU.
+    Ptx,
     /// Assembly of the generated code.
     Asm,
 }
 
 impl Form {
-    const ALL: [Form; 4] = [Form::Trace, Form::Ir, Form::Llvm, Form::Asm];
-    pub(crate) const NAMES: &'static [&'static str] = &["trace", "ir", "llvm", "asm"];
+    const ALL: [Form; 5] = [Form::Trace, Form::Ir, Form::Llvm, Form::Ptx, Form::Asm];
+    pub(crate) const NAMES: &'static [&'static str] = &["trace", "ir", "llvm", "ptx", "asm"];
 
     /// The name that `JIT_DUMP` takes.
     #[must_use]

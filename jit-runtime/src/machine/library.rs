@@ -4,6 +4,7 @@
 //! Each machine has its own functions for them, and returns the same bits. Above this module nothing knows how.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{alloc_result, share_memory};
 pub use crate::backend::library::{
@@ -13,7 +14,8 @@ pub use crate::backend::library::{
 use crate::config::Device;
 use crate::ir::Type;
 use crate::memory::Buffer;
-use crate::{Error, ErrorKind, Site};
+use crate::stats::{CacheOutcome, Facts, ParamFacts, Preparation, Record, Time};
+use crate::{Error, ErrorKind, Label, Site};
 
 /// Memory that library calls read or write.
 #[derive(Clone, Debug)]
@@ -218,4 +220,40 @@ pub(crate) fn check_mask(mask: &Operand, device: Device, site: Option<Site>) -> 
         return Err(refuse(name, site, format!("{} elements of type {} are not a mask", mask.len, mask.ty)));
     }
     mask.check_machine(device).map_err(|what| refuse(name, site, what))
+}
+
+/// The record of a call, or of a step of one, in the statistics: its device, name and line, the number of elements, and
+/// the numbers of buffers that it reads and writes.
+pub(super) fn record(
+    (device, label, site): (Device, Label, Option<Site>),
+    width: usize,
+    (reads, writes): (usize, usize),
+    time: Time,
+) -> Record {
+    let param = |writes: bool| ParamFacts {
+        ty: Type::U8,
+        is_buffer: true,
+        reads: !writes,
+        writes,
+        by_lane: false,
+        indexed: 1,
+        reduction: None,
+        combined: None,
+    };
+    let facts = Facts {
+        label,
+        site,
+        hash: 0,
+        device,
+        ops: 0,
+        params: (0..reads).map(|_| param(false)).chain((0..writes).map(|_| param(true))).collect(),
+        reduces: false,
+        has_loop: false,
+        lanes_per_step: 1,
+        code_bytes: 0,
+        compile_time: Duration::ZERO,
+        load_time: None,
+    };
+    let preparation = Preparation::none(CacheOutcome::Library);
+    Record { facts: Arc::new(facts), label, site, width, preparation, time }
 }

@@ -15,6 +15,7 @@
 //! | failures that nobody has seen yet | `failures` |
 //! | launches when the process forks | `fork` |
 //! | the processor | `host` |
+//! | NVIDIA GPUs | `cuda` |
 //! | a machine for tests, whose memory the host cannot access | `separate` |
 
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use crate::{Error, Site, current_device};
 
 mod buffers;
 mod checks;
+#[cfg(feature = "cuda")]
+mod cuda;
 pub(crate) mod failures;
 pub(crate) mod fork;
 pub(crate) mod host;
@@ -104,8 +107,21 @@ pub(crate) fn of(device: Device) -> Result<Selected, Error> {
 fn gpu(number: u8) -> Result<Selected, Error> {
     match separate::open(number)? {
         Some(machine) => Ok(Selected::Other(machine)),
+        #[cfg(feature = "cuda")]
+        None => cuda::open(number).map(Selected::Other),
+        #[cfg(not(feature = "cuda"))]
         None => Err(current_device::no_gpu(Device::Cuda(number))),
     }
+}
+
+/// The machines in use that are not the host.
+#[inline]
+fn opened() -> impl Iterator<Item = &'static dyn Machine> {
+    let separate = separate::opened().map(|machine| machine as &dyn Machine);
+    #[cfg(feature = "cuda")]
+    return separate.chain(cuda::opened().map(|machine| machine as &dyn Machine));
+    #[cfg(not(feature = "cuda"))]
+    separate
 }
 
 /// Whether the memory of a device is that of the host: as its capability says, without opening a machine.
@@ -118,7 +134,7 @@ pub(crate) fn uses_host_memory(device: Device) -> bool {
 #[inline]
 #[must_use]
 pub fn has_separate_memory() -> bool {
-    separate::opened().next().is_some()
+    opened().next().is_some()
 }
 
 /// Whether two devices have the same memory.
@@ -131,7 +147,7 @@ pub(crate) fn share_memory(a: Device, b: Device) -> bool {
 #[inline]
 pub(crate) fn wait_for_all() {
     Host.wait_for_all();
-    separate::opened().for_each(Machine::wait_for_all);
+    opened().for_each(Machine::wait_for_all);
 }
 
 /// Allocates memory for results of launches, with arbitrary contents.

@@ -3,6 +3,7 @@
 //! The block is in the memory of the host, or in that of another machine ([`Remote`]), which only copies reach. Buffers
 //! are made by the machine of the current device, see `machine/buffers.rs`.
 
+use std::any::Any;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -43,7 +44,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 /// Memory of a machine that the host cannot access in place. It is freed on drop.
-pub(crate) trait Remote: Send + Sync {
+pub(crate) trait Remote: Any + Send + Sync {
     /// The address in the memory of the machine; no other memory of the machine has it.
     fn address(&self) -> u64;
 
@@ -57,6 +58,12 @@ pub(crate) trait Remote: Send + Sync {
     /// Copies bytes from the host, starting at an offset. The caller has checked the range, and that no launch accesses
     /// the memory.
     fn copy_from_host(&self, offset: usize, source: &[u8]) -> Result<(), Error>;
+
+    /// Copies the first bytes to other memory without the host, if the machines can do that: returns whether they did.
+    /// The caller has checked the sizes, and that no launch writes this memory or accesses the other one.
+    fn copy_to(&self, _other: &dyn Remote, _size_bytes: usize) -> Result<bool, Error> {
+        Ok(false)
+    }
 }
 
 /// Where the contents of a buffer are.
@@ -272,6 +279,12 @@ impl Buffer {
 
     /// Waits as [`Buffer::wait`] and copies the contents to a new buffer of this size, which nothing else accesses.
     pub(crate) fn copy_to_new(&self, copy: &Buffer) -> Result<(), Error> {
+        if let (Storage::Remote(own), Storage::Remote(other)) = (&*self.storage, &*copy.storage) {
+            let _reading = self.accesses.begin_host_read()?;
+            if own.copy_to(&**other, self.size_bytes)? {
+                return Ok(());
+            }
+        }
         let host;
         let source = match &*self.storage {
             Storage::Host(_) | Storage::Foreign(_) => self,

@@ -34,6 +34,8 @@ pub use buffer::{Buffer, Bytes};
 pub(crate) use buffer::{Remote, out_of_memory};
 pub use limit::available_bytes;
 pub use list::{copied_list, filled_list, zeroed_list};
+#[cfg(feature = "cuda")]
+pub(crate) use size_class::SizeClass;
 
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;

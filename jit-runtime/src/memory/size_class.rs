@@ -20,11 +20,11 @@ pub(super) const CLASS_COUNT: usize = LINEAR_CLASSES + (MAX_SIZE_LOG2 - LINEAR_M
 
 /// One of the sizes that the allocator provides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct SizeClass(u16);
+pub(crate) struct SizeClass(u16);
 
 impl SizeClass {
     /// The smallest class that holds this many bytes; none for sizes above the largest.
-    pub(super) fn of(size_bytes: usize) -> Option<SizeClass> {
+    pub(crate) fn of(size_bytes: usize) -> Option<SizeClass> {
         if size_bytes <= LINEAR_MAX {
             return Some(SizeClass((size_bytes.max(1) - 1).div_euclid(LINEAR_STEP) as u16));
         }
@@ -38,7 +38,7 @@ impl SizeClass {
     }
 
     /// The number of bytes that a block of the class holds.
-    pub(super) const fn size_bytes(self) -> usize {
+    pub(crate) const fn size_bytes(self) -> usize {
         let class = self.0 as usize;
         if class < LINEAR_CLASSES {
             return (class + 1) * LINEAR_STEP;

@@ -3,6 +3,7 @@
 //! Counters are relaxed atomics. Records are in a ring of bounded size until they are requested. They point to facts
 //! about the kernel and are converted to a readable form on request.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -322,7 +323,7 @@ impl Planned {
 #[inline]
 pub(crate) fn record_done(elapsed_ns: u64, record: impl FnOnce(Time) -> Record, traffic: impl FnOnce() -> Traffic) {
     let observers = OBSERVERS.load(Ordering::Relaxed);
-    if observers == 0 {
+    if observers == 0 || IS_UNOBSERVED.get() {
         return;
     }
     let record = record(Time::Done(elapsed_ns));
@@ -341,7 +342,7 @@ pub(crate) fn record_queued(
     traffic: impl FnOnce() -> Traffic,
 ) -> Option<Box<Watched>> {
     let observers = OBSERVERS.load(Ordering::Relaxed);
-    if observers == 0 {
+    if observers == 0 || IS_UNOBSERVED.get() {
         return None;
     }
     let record = record(Time::Later(Arc::clone(time)));
@@ -350,6 +351,20 @@ pub(crate) fn record_queued(
         RECORDS.lock().push(Part::One(record));
     }
     watched
+}
+
+thread_local! {
+    static IS_UNOBSERVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a function whose library calls are not counted and recorded: those of a machine that lets the host make its
+/// own, which it has recorded.
+#[cfg(feature = "cuda")]
+pub(crate) fn unobserved<R>(body: impl FnOnce() -> R) -> R {
+    let before = IS_UNOBSERVED.replace(true);
+    let result = body();
+    IS_UNOBSERVED.set(before);
+    result
 }
 
 pub(crate) fn count_launch(launches: &AtomicU64, width: usize, is_hit: bool) {
@@ -390,6 +405,9 @@ pub(crate) fn count_replayed(planned: &Planned, observers: Observers) {
 }
 
 pub(crate) fn count_library_launch(width: usize) {
+    if IS_UNOBSERVED.get() {
+        return;
+    }
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     LANES.fetch_add(width as u64, Ordering::Relaxed);
 }

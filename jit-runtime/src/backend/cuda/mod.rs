@@ -1,7 +1,8 @@
 //! Code for NVIDIA GPUs: kernel IR → PTX, the assembly language that the driver compiles.
 //!
-//! This module needs no GPU, no driver and no CUDA toolkit. It emits text ([`Module`]) and describes how a launch
-//! passes its arguments ([`Layout`]). Loading and launching are not implemented yet, so no program runs on a GPU.
+//! Emitting needs no GPU, no driver and no CUDA toolkit: it makes text ([`Module`]) and describes how a launch passes
+//! its arguments ([`Layout`]). With the feature `cuda`, `code` hands the text to the driver, and `machine/cuda/` launches
+//! it.
 //!
 //! One thread runs one lane at a time, so lanes that diverge are threads that branch: the code has no masks. A kernel
 //! without reductions is a loop over the lanes of a thread, a whole grid apart. Any grid is correct, the launch decides
@@ -19,8 +20,14 @@
 //! | `layout.rs` | the parameters of a kernel and their bytes |
 //! | `emit/` | the code of kernels, and what code is written with |
 //! | `library/` | kernels of library calls |
-//! | `tests/` | an interpreter of PTX, which checks the code against that of the IR; tests that `ptxas` accepts it |
+//! | `driver/` | the driver: what it offers, and loading code |
+//! | `code.rs` | kernel → code that launches run |
+//! | `tests/` | the code on an interpreter of PTX against that of the IR; tests that `ptxas` accepts it |
 
+#[cfg(feature = "cuda")]
+pub(crate) mod code;
+#[cfg(feature = "cuda")]
+pub(crate) mod driver;
 mod emit;
 mod layout;
 pub mod library;

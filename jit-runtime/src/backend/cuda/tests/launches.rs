@@ -119,7 +119,8 @@ fn a_negative_index_is_out_of_range_of_any_buffer() {
         let grid = Grid { first_lane: 0, end_lane: 2, lanes_per_reduction: 2, scratch: 0 };
         let parameters = emulated.layout.pack(&grid, &arguments);
         let (entry, global) = (&emulated.entry, &global);
-        machine::launch(&Launch { entry, blocks: 1, threads: 32, parameters: &parameters, global, seed: 1 }).unwrap();
+        ptx_interpreter::launch(&Launch { entry, blocks: 1, threads: 32, parameters: &parameters, global, seed: 1 })
+            .unwrap();
         assert_eq!(outputs[0], u64::from([7u32, 8][indices[1] as usize]) << 32);
     }
 }
@@ -138,7 +139,7 @@ fn an_empty_reduction_writes_the_identity() {
     let parameters = emulated.layout.pack(&grid, &arguments);
     let (entry, global) = (&emulated.entry, &emulated.memory(&arguments));
     let launch = Launch { entry, blocks: 1, threads: 64, parameters: &parameters, global, seed: 1 };
-    machine::launch(&launch).unwrap();
+    ptx_interpreter::launch(&launch).unwrap();
     assert_eq!(result[0], u64::from(f32::INFINITY.to_bits()));
 }
 

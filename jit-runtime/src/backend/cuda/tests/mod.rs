@@ -3,7 +3,6 @@
 mod kernels;
 mod launches;
 mod library;
-mod machine;
 mod operations;
 mod ptxas;
 mod random;
@@ -15,7 +14,7 @@ use crate::backend::{Executable, RawArgument, interpreter};
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Rng};
 use crate::ir::{Param, REDUCE_CHUNK, Type, passes, scalar};
-use machine::{AtomicSums, Entry, Global, Launch};
+use ptx_interpreter::{AtomicSums, Entry, Global, Launch};
 
 /// Targets with other instructions: before and after conversions to `bf16`.
 const TARGETS: [Target; 2] = [Target { capability: 70, version: (6, 4) }, Target { capability: 90, version: (8, 0) }];
@@ -38,7 +37,8 @@ impl<'a> Emulated<'a> {
         let mut module = Module::new(target, Comments::Instructions);
         module.add("kernel", kernel);
         let text = module.to_string();
-        let entry = machine::parse(&text, sums).and_then(|mut entries| entries.pop().ok_or("no entry".to_owned()));
+        let entry =
+            ptx_interpreter::parse(&text, sums).and_then(|mut entries| entries.pop().ok_or("no entry".to_owned()));
         let entry = entry.map_err(|reason| format!("{reason} in\n{text}"))?;
         Ok(Emulated { kernel, entry, layout: Layout::of(kernel), seed })
     }
@@ -83,7 +83,14 @@ impl<'a> Emulated<'a> {
             parameters = (block.as_ptr() as u64).to_le_bytes().to_vec();
         }
         let entry = &self.entry;
-        machine::launch(&Launch { entry, blocks, threads, parameters: &parameters, global: &global, seed: rng.bits() })
+        ptx_interpreter::launch(&Launch {
+            entry,
+            blocks,
+            threads,
+            parameters: &parameters,
+            global: &global,
+            seed: rng.bits(),
+        })
     }
 
     fn scratch_bytes(&self, blocks: u32, threads: u32) -> usize {

@@ -18,9 +18,8 @@
 use std::mem::size_of;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
-use super::super::library::{Call, Launch, Operand, refuse};
+use super::super::library::{self, Call, Launch, Operand, refuse};
 use super::super::work::{Access, Accessed};
 use super::blocks::Blocks;
 use super::task::{self, Queued};
@@ -30,10 +29,9 @@ use crate::Error;
 use crate::cache::cost::SMALL_NS;
 use crate::cancel::{Poll, Token};
 use crate::config::Device;
-use crate::ir::Type;
 use crate::memory::Buffer;
 use crate::stats::events::Traffic;
-use crate::stats::{self, CacheOutcome, Facts, ParamFacts, Preparation, Record, Time};
+use crate::stats::{self, Record, Time};
 use crate::{Label, Site};
 
 use carry::Carries;
@@ -153,33 +151,7 @@ impl Step {
     /// The record of the step in the statistics.
     fn record(&self, time: Time) -> Record {
         let Context { device, label, site } = self.context;
-        let param = |writes: bool| ParamFacts {
-            ty: Type::U8,
-            is_buffer: true,
-            reads: !writes,
-            writes,
-            by_lane: false,
-            indexed: 1,
-            reduction: None,
-            combined: None,
-        };
-        let reads = self.reads.iter().map(|_| param(false));
-        let facts = Facts {
-            label,
-            site,
-            hash: 0,
-            device,
-            ops: 0,
-            params: reads.chain(self.writes.iter().map(|_| param(true))).collect(),
-            reduces: false,
-            has_loop: false,
-            lanes_per_step: 1,
-            code_bytes: 0,
-            compile_time: Duration::ZERO,
-            load_time: None,
-        };
-        let preparation = Preparation::none(CacheOutcome::Library);
-        Record { facts: Arc::new(facts), label, site, width: self.width, preparation, time }
+        library::record((device, label, site), self.width, (self.reads.len(), self.writes.len()), time)
     }
 }
 

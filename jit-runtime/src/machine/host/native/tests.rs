@@ -1,7 +1,7 @@
 //! Compares library calls with plain Rust.
 
 use super::*;
-use crate::ir::{ReduceOp, scalar};
+use crate::ir::{ReduceOp, Type, scalar};
 use crate::launch::native::{MatMul, Prefix, is_supported_matmul, is_supported_prefix, launch};
 use crate::launch::{set_threads, sync};
 

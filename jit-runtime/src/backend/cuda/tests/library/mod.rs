@@ -9,7 +9,7 @@ mod sort;
 
 use std::collections::{HashMap, HashSet};
 
-use super::machine::{self, AtomicSums, Entry, Global, Launch};
+use ptx_interpreter::{self, AtomicSums, Entry, Global, Launch};
 use super::*;
 use crate::backend::cuda::library::{Device, Plan, Routine, count_true, list_true};
 use crate::config;
@@ -65,12 +65,12 @@ impl Device for Emulator {
         let target = self.target;
         let entry = self.entries.entry(routine).or_insert_with(|| {
             let text = routine.module(target).to_string();
-            let entries = machine::parse(&text, AtomicSums::Exact).unwrap_or_else(|error| panic!("{error} in\n{text}"));
+            let entries = ptx_interpreter::parse(&text, AtomicSums::Exact).unwrap_or_else(|error| panic!("{error} in\n{text}"));
             entries.into_iter().next().expect("an entry")
         });
         assert_eq!(entry.name, routine.name());
         let (threads, global, seed) = (routine.threads(), &self.global, self.rng.bits());
-        machine::launch(&Launch { entry, blocks, threads, parameters, global, seed })
+        ptx_interpreter::launch(&Launch { entry, blocks, threads, parameters, global, seed })
     }
 }
 

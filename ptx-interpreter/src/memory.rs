@@ -1,36 +1,66 @@
-//! The memory of a launch: the buffers of the host in place of those of a device, which are checked at each access.
+//! The memory of a launch: bytes of the host behind the addresses of a device. Each access is checked.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Global memory.
 #[derive(Clone, Default)]
-pub(crate) struct Global {
-    /// The addresses that may be accessed.
-    ranges: Vec<Range<u64>>,
+pub struct Global {
+    /// In the order of their addresses.
+    blocks: Vec<Block>,
+    /// The block of the last access, which is often that of the next one.
+    last: Cell<usize>,
+}
+
+/// Memory that may be accessed.
+#[derive(Clone)]
+struct Block {
+    addresses: Range<u64>,
+    bytes: *mut u8,
 }
 
 impl Global {
-    /// Adds memory that the launch may access.
+    /// Adds memory of the host that the launch may access, at its own address.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Global::add_at`].
+    pub unsafe fn add(&mut self, address: u64, size_bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.add_at(address, address as *mut u8, size_bytes) };
+    }
+
+    /// Adds memory that the launch may access: its address on the device, and where the host has its bytes.
     ///
     /// # Safety
     ///
     /// It must be valid for reads and writes while launches run, by no other code. Accesses of 32 bits may contain up
-    /// to 3 bytes before and behind it.
-    pub(crate) unsafe fn add(&mut self, address: u64, size_bytes: u64) {
-        self.ranges.push(address..address + size_bytes);
+    /// to 3 bytes before and behind it. No other memory has one of the addresses.
+    pub unsafe fn add_at(&mut self, address: u64, bytes: *mut u8, size_bytes: u64) {
+        let place = self.blocks.partition_point(|block| block.addresses.start < address);
+        self.blocks.insert(place, Block { addresses: address..address + size_bytes, bytes });
     }
 
-    /// The address of an access.
+    /// The place of an access.
     fn check(&self, address: u64, size_bytes: usize) -> Result<*mut u8, String> {
         if !address.is_multiple_of(size_bytes as u64) {
             return Err(format!("{address:#x} is not aligned to {size_bytes} bytes"));
         }
         let end = address + size_bytes as u64;
-        let contains = |range: &Range<u64>| range.start & !3 <= address && end <= range.end.next_multiple_of(4);
-        match self.ranges.iter().any(contains) {
-            true => Ok(address as *mut u8),
-            false => Err(format!("{size_bytes} bytes at {address:#x} are outside of all buffers")),
-        }
+        let contains = |place: &usize| {
+            self.blocks.get(*place).is_some_and(|block| {
+                block.addresses.start & !3 <= address && end <= block.addresses.end.next_multiple_of(4)
+            })
+        };
+        let found = Some(self.last.get()).filter(contains).or_else(|| {
+            let after = self.blocks.partition_point(|block| block.addresses.start & !3 <= address);
+            // Blocks without bytes may begin at the same address as others.
+            (after.saturating_sub(2)..after).rev().find(contains)
+        });
+        let place = found.ok_or_else(|| format!("{size_bytes} bytes at {address:#x} are outside of all buffers"))?;
+        self.last.set(place);
+        let block = &self.blocks[place];
+        Ok(block.bytes.wrapping_offset(address.wrapping_sub(block.addresses.start).cast_signed() as isize))
     }
 
     pub(super) fn read(&self, address: u64, size_bytes: usize) -> Result<u64, String> {

@@ -23,13 +23,34 @@ pub(super) enum Operand {
     Memory(usize, u64),
     /// The offset in the bytes of the parameters.
     Parameter(usize),
-    Special(String),
+    Special(Special),
     /// The position of an instruction.
     Target(usize),
     /// The positions that an indirect branch chooses from.
     Table(Vec<usize>),
     /// Several registers of a load, or values of a store, of consecutive elements.
     Vector(Vec<Operand>),
+}
+
+/// A number that describes the thread or the launch, in the only dimension that is used.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Special {
+    Thread,
+    Threads,
+    Block,
+    Blocks,
+}
+
+impl Special {
+    pub(super) fn named(name: &str) -> Option<Special> {
+        Some(match name {
+            "%tid.x" => Special::Thread,
+            "%ntid.x" => Special::Threads,
+            "%ctaid.x" => Special::Block,
+            "%nctaid.x" => Special::Blocks,
+            _ => return None,
+        })
+    }
 }
 
 /// A function of operands that are in registers or literals.

@@ -1,11 +1,11 @@
 //! Running the threads of a launch in random order.
 
 use super::Entry;
-use super::instruction::{Access, Instruction, Operand, Operation, Pure, Space, WarpOperation};
+use super::instruction::{Access, Instruction, Operand, Operation, Pure, Space, Special, WarpOperation};
 use super::memory::{self, Global};
 use super::shared::{Moment, Shared};
 use super::warp::{self, WARP, Waiting};
-use crate::ir::random::Rng;
+use super::random::Rng;
 
 /// The most instructions that one thread may run: a loop that never ends is an error.
 const MAX_STEPS: u64 = 100_000_000;
@@ -14,14 +14,19 @@ const MAX_STEPS: u64 = 100_000_000;
 const RESIDENT_BLOCKS: [usize; 3] = [1, 4, 48];
 
 /// The shape of a launch, and what it is run with.
-pub(crate) struct Launch<'a> {
-    pub(crate) entry: &'a Entry,
-    pub(crate) blocks: u32,
-    pub(crate) threads: u32,
-    pub(crate) parameters: &'a [u8],
-    pub(crate) global: &'a Global,
+pub struct Launch<'a> {
+    /// The kernel.
+    pub entry: &'a Entry,
+    /// The number of blocks.
+    pub blocks: u32,
+    /// The threads of each block.
+    pub threads: u32,
+    /// The bytes of the parameters.
+    pub parameters: &'a [u8],
+    /// The memory that may be accessed.
+    pub global: &'a Global,
     /// Determines the order of the threads.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 /// Why a thread does not go on.
@@ -59,7 +64,11 @@ struct Block {
 }
 
 /// Runs a launch to its end.
-pub(crate) fn launch(launch: &Launch<'_>) -> Result<(), String> {
+///
+/// # Errors
+///
+/// A shape or parameters that do not fit the kernel, and whatever a thread must not do.
+pub fn launch(launch: &Launch<'_>) -> Result<(), String> {
     if launch.entry.threads.is_some_and(|threads| threads != launch.threads) {
         return Err(format!("{} threads in a block, but {:?} are demanded", launch.threads, launch.entry.threads));
     }
@@ -95,7 +104,11 @@ pub(crate) fn launch(launch: &Launch<'_>) -> Result<(), String> {
 impl Block {
     fn new(launch: &Launch<'_>, index: u32, rng: &mut Rng) -> Block {
         let entry = launch.entry;
-        let mut arbitrary = |size: usize| (0..size).map(|_| rng.bits() as u8).collect::<Vec<u8>>();
+        let mut arbitrary = |size: usize| {
+            let mut bytes: Vec<u8> = (0..size.div_ceil(8)).flat_map(|_| rng.bits().to_le_bytes()).collect();
+            bytes.truncate(size);
+            bytes
+        };
         let shared = Shared::new(arbitrary(entry.shared_bytes));
         let threads = (0..launch.threads).map(|index| Thread {
             index,
@@ -280,30 +293,34 @@ impl Step<'_> {
         }
     }
 
+    #[inline]
     fn register(&self, register: usize) -> Result<u64, String> {
         self.thread.registers[register].ok_or_else(|| "a register is read that was not written".to_owned())
     }
 
+    #[inline]
     fn value(&self, operand: &Operand) -> Result<u64, String> {
         match operand {
             Operand::Register(register) => self.register(*register),
             Operand::Literal(bits) => Ok(*bits),
-            Operand::Special(name) => Ok(u64::from(match name.as_str() {
-                "%tid.x" => self.thread.index,
-                "%ntid.x" => self.launch.threads,
-                "%ctaid.x" => self.block,
-                _ => self.launch.blocks,
+            Operand::Special(special) => Ok(u64::from(match special {
+                Special::Thread => self.thread.index,
+                Special::Threads => self.launch.threads,
+                Special::Block => self.block,
+                Special::Blocks => self.launch.blocks,
             })),
             _ => Err("an operand that is no value".to_owned()),
         }
     }
 
+    #[inline]
     fn set(&mut self, operand: &Operand, bits: u64) -> Result<(), String> {
         let Operand::Register(register) = operand else { return Err("the result is no register".to_owned()) };
         self.thread.registers[*register] = Some(bits & self.launch.entry.register_masks[*register]);
         Ok(())
     }
 
+    #[inline]
     fn address(&self, memory: &Operand) -> Result<u64, String> {
         match memory {
             Operand::Memory(register, offset) => Ok(self.register(*register)?.wrapping_add(*offset)),

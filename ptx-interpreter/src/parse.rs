@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::instruction::{Instruction, Operand, decode};
+use super::instruction::{Instruction, Operand, Special, decode};
 use super::{AtomicSums, Entry};
 
 /// The entries of a module.
-pub(crate) fn parse(text: &str, sums: AtomicSums) -> Result<Vec<Entry>, String> {
+///
+/// # Errors
+///
+/// Text that the interpreter does not know, with its place.
+pub fn parse(text: &str, sums: AtomicSums) -> Result<Vec<Entry>, String> {
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: &tokens, next: 0, sums };
     parser.header()?;
@@ -241,8 +245,10 @@ fn operand(tokens: &[&str], entry: &Entry, names: &Names) -> Result<Operand, Str
         ["[", base, "+", offset, "]"] => {
             memory(base, offset.parse().map_err(|_| format!("offset `{offset}`"))?, entry, names)
         }
-        [special @ ("%tid.x" | "%ntid.x" | "%ctaid.x" | "%nctaid.x")] => Ok(Operand::Special((*special).to_owned())),
-        [name] if name.starts_with('%') => Ok(Operand::Register(register(name, names)?)),
+        [name] if name.starts_with('%') => match Special::named(name) {
+            Some(special) => Ok(Operand::Special(special)),
+            None => Ok(Operand::Register(register(name, names)?)),
+        },
         [name] if entry.variables.contains_key(*name) => Ok(Operand::Literal(entry.variables[*name])),
         [name] if names.labels.contains_key(*name) => Ok(Operand::Target(label(name)?)),
         [name] if names.tables.contains_key(*name) => {

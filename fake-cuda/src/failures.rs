@@ -1,0 +1,45 @@
+//! Failures on demand: `FAKE_CUDA_FAIL` is a list of entries, separated by commas.
+//!
+//! | entry | what fails |
+//! |---|---|
+//! | `no-device` | there is no device |
+//! | `init` | the initialisation, as where the kernel's module of the driver is missing |
+//! | `allocation:5` | the fifth allocation of memory of a device; `allocation:5+`: that and all later ones |
+//! | `pinned:1` | an allocation of pinned memory |
+//! | `module:1` | loading a module: its text is refused |
+//! | `launch:3` | the call of the third launch |
+//! | `lost:3` | the third launch accesses memory that does not exist, after which the device is lost |
+
+use std::collections::HashMap;
+
+/// The calls so far, by the name of the entry.
+#[derive(Default)]
+pub(crate) struct Failures {
+    calls: HashMap<&'static str, u64>,
+}
+
+impl Failures {
+    /// Counts a call; whether it fails.
+    pub(crate) fn count(&mut self, name: &'static str) -> bool {
+        let calls = self.calls.entry(name).or_default();
+        *calls += 1;
+        entries().any(|entry| matches(&entry, name, *calls))
+    }
+}
+
+/// Whether an entry without a number is in the list.
+pub(crate) fn is_wanted(name: &str) -> bool {
+    entries().any(|entry| entry == name)
+}
+
+fn entries() -> impl Iterator<Item = String> {
+    let list = std::env::var("FAKE_CUDA_FAIL").unwrap_or_default();
+    list.split(',').map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+fn matches(entry: &str, name: &str, call: u64) -> bool {
+    let Some((entry_name, number)) = entry.split_once(':') else { return false };
+    let (number, is_from) = number.strip_suffix('+').map_or((number, false), |number| (number, true));
+    let number: u64 = number.parse().unwrap_or(u64::MAX);
+    entry_name == name && (call == number || is_from && call >= number)
+}

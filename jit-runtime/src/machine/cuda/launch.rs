@@ -1,0 +1,199 @@
+//! Kernels: the shape of the grid, the bytes of the parameters, and memory that a launch needs besides its arguments.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use cudarc::driver::sys;
+
+use super::combine::Parts;
+use super::memory::Block;
+use super::pinned::Pinned;
+use super::{Argument, Cuda, Ready};
+use crate::backend::RawArgument;
+use crate::backend::cuda::Grid;
+use crate::backend::cuda::code::Code;
+use crate::backend::cuda::driver::check;
+use crate::cache::Entry;
+use crate::cache::determinism::is_deterministic;
+use crate::cancel::Token;
+use crate::ir::Type;
+use crate::machine::Checks;
+use crate::memory::Remote;
+use crate::{Error, ErrorKind, stats};
+
+/// The blocks of a grid are this many times those that the device runs at once, so that lanes that take longer do not
+/// leave others idle at the end.
+const WAVES: u32 = 4;
+
+/// The most bytes of scratch memory of a launch: fewer threads run then.
+const SCRATCH_BYTES: u64 = 512 << 20;
+
+/// A launch that the driver can be called for, with all memory that it needs.
+struct Plan {
+    /// Keeps the code alive.
+    entry: Arc<Entry>,
+    /// Blocks, and threads of each; none if there is nothing to run.
+    shape: Option<(u32, u32)>,
+    parameters: Vec<u8>,
+    /// The block that the parameters are copied to, if they are too many, and where they are copied from.
+    indirect: Option<Indirect>,
+    /// Memory for lanes that need much.
+    _scratch: Option<Block>,
+    /// Results of blocks of threads that have to be combined.
+    parts: Vec<Parts>,
+    /// What checks read, and where copies of it are wanted.
+    checked: Vec<Checked>,
+}
+
+/// Elements of an argument that checks read, and their copy.
+struct Checked {
+    argument: usize,
+    from: u64,
+    size_bytes: usize,
+    copy: Pinned,
+}
+
+/// Queues a launch.
+pub(super) fn launch(machine: &Cuda, mut ready: Ready) -> Result<(), Error> {
+    let checks = ready.checks.take();
+    let plan = Arc::new(Plan::of(machine, &ready, checks.as_ref())?);
+    let time = Arc::new(AtomicU64::new(0));
+    let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
+    let (label, site, token) = (ready.label, ready.site, Token::current());
+    let kept = Arc::clone(&plan);
+    let afterwards = Box::new(move || checks.map_or(Ok(()), |checks| kept.check(&checks)));
+    let flight = machine.stream.flight(ready.into_accessed(), (label, site), (time, watched), afterwards);
+    machine.stream.submit(flight, |stream| {
+        token.check(label, site)?;
+        plan.queue(machine, stream)
+    });
+    Ok(())
+}
+
+/// The code of a launch.
+fn code_of(entry: &Entry) -> Result<&Code, Error> {
+    let missing = || Error::new(ErrorKind::Internal, "the code of a launch is not for its device");
+    entry.executable(usize::MAX).gpu_code().ok_or_else(missing)
+}
+
+fn too_wide() -> Error {
+    let message = "launches and arrays on a GPU have fewer than 2^32 lanes and elements";
+    Error::new(ErrorKind::InvalidArgument, message).with_hint("compute in smaller parts")
+}
+
+impl Plan {
+    fn of(machine: &Cuda, ready: &Ready, checks: Option<&Checks>) -> Result<Plan, Error> {
+        let too_wide = || match ready.site {
+            Some(site) => too_wide().at(site),
+            None => too_wide(),
+        };
+        let width = u32::try_from(ready.width).map_err(|_| too_wide())?;
+        if ready.arguments.iter().any(|argument| u32::try_from(argument.elements()).is_err()) {
+            return Err(too_wide());
+        }
+        let entry = Arc::clone(&ready.entry);
+        let code = code_of(&entry)?;
+        let mut raw: Vec<RawArgument> = ready.arguments.iter().map(Argument::raw).collect();
+        // Without lanes, a reduction of all of them has the identity as its result; one of blocks has no blocks.
+        let per_reduction = ready.reduce_block.map_or(width.max(1), |block| u32::try_from(block).unwrap_or(u32::MAX));
+        let parts = Parts::of_launch(machine, &entry, ready.width, per_reduction, &mut raw)?;
+        let shape = shape(&entry, code, width, ready.reduce_block.is_none(), per_reduction);
+        let (shape, scratch) = with_scratch(machine, code, shape)?;
+        let address = scratch.as_ref().map_or(0, Block::address);
+        let grid = Grid { first_lane: 0, end_lane: width, lanes_per_reduction: per_reduction, scratch: address };
+        let bytes = code.layout.pack(&grid, &raw);
+        let (parameters, indirect) =
+            if code.layout.is_by_value() { (bytes, None) } else { in_memory(machine, &bytes)? };
+        let checked = checks.map_or(Ok(Vec::new()), |checks| checked(machine, ready, checks))?;
+        Ok(Plan { entry, shape, parameters, indirect, _scratch: scratch, parts, checked })
+    }
+
+    /// Calls the driver. The context is current.
+    fn queue(&self, machine: &Cuda, stream: sys::CUstream) -> Result<(), Error> {
+        let error = |failed| machine.gpu.error("a launch", failed);
+        if let Some((block, from)) = &self.indirect {
+            let len = block.capacity_bytes();
+            // SAFETY: both blocks are as long, and the plan keeps them until the launch is done.
+            let code = unsafe { sys::cuMemcpyHtoDAsync_v2(block.address(), from.as_ptr().cast(), len, stream) };
+            check("cuMemcpyHtoDAsync", code).map_err(error)?;
+        }
+        if let Some(shape) = self.shape {
+            let module = &code_of(&self.entry)?.module;
+            // SAFETY: the arguments were checked, and packed for this code; the plan keeps all memory.
+            unsafe { module.launch(shape, &self.parameters, stream) }.map_err(error)?;
+        }
+        for parts in &self.parts {
+            parts.queue(stream).map_err(error)?;
+        }
+        for Checked { from, size_bytes, copy, .. } in &self.checked {
+            // SAFETY: the launch keeps the buffer, and the plan the copy.
+            let code = unsafe { sys::cuMemcpyDtoHAsync_v2(copy.as_ptr().cast(), *from, *size_bytes, stream) };
+            check("cuMemcpyDtoHAsync", code).map_err(error)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the notes of a launch that is done.
+    fn check(&self, checks: &Checks) -> Result<(), Error> {
+        checks.outcome(|argument, ty, element| {
+            let found = self
+                .checked
+                .iter()
+                .find(|checked| checked.argument == argument && (element + 1) * ty.size_bytes() <= checked.size_bytes);
+            let checked = found.expect("all elements that checks read were copied");
+            // SAFETY: the copy is done.
+            let bytes = unsafe { checked.copy.bytes(checked.size_bytes) };
+            let bytes = &bytes[element * ty.size_bytes()..][..ty.size_bytes()];
+            bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+        })
+    }
+}
+
+/// The blocks and threads of a launch; none if it has no lanes. Kernels with reductions have a block for each chunk.
+fn shape(entry: &Entry, code: &Code, width: u32, is_over_all: bool, per_reduction: u32) -> Option<(u32, u32)> {
+    if let Some(threads) = code.threads_per_block {
+        let blocks = Parts::chunks(width.into(), per_reduction.into());
+        let blocks = if is_over_all { blocks.max(1) } else { blocks };
+        return (blocks > 0).then_some((blocks as u32, threads));
+    }
+    if entry.shown.depends_on_order() && is_deterministic() {
+        return (width > 0).then_some((1, 1));
+    }
+    let (blocks, threads) = code.module.occupancy;
+    (width > 0).then(|| (width.div_ceil(threads).min(blocks.saturating_mul(WAVES)), threads))
+}
+
+type Shape = Option<(u32, u32)>;
+
+/// The same with as many threads as there is scratch memory for, and that memory.
+fn with_scratch(machine: &Cuda, code: &Code, shape: Shape) -> Result<(Shape, Option<Block>), Error> {
+    let per_thread = code.layout.scratch_bytes_per_thread();
+    let Some((blocks, threads)) = shape.filter(|_| per_thread > 0) else { return Ok((shape, None)) };
+    // The number of blocks of a kernel with reductions is fixed.
+    let most = (SCRATCH_BYTES / (per_thread * u64::from(threads))).clamp(1, blocks.into()) as u32;
+    let blocks = if code.threads_per_block.is_some() { blocks } else { most };
+    let scratch = machine.block((u64::from(blocks) * u64::from(threads) * per_thread) as usize)?;
+    Ok((Some((blocks, threads)), Some(scratch)))
+}
+
+/// Parameters in memory of the device: its block, and where it is copied from.
+type Indirect = (Block, Pinned);
+
+/// Parameters in memory of the device: the parameter that is their address, and the memory.
+fn in_memory(machine: &Cuda, bytes: &[u8]) -> Result<(Vec<u8>, Option<Indirect>), Error> {
+    let block = machine.block(bytes.len())?;
+    let pinned = machine.pinned.allocate(block.capacity_bytes())?;
+    // SAFETY: nobody else has the block yet.
+    unsafe { pinned.put(0, bytes) };
+    Ok((block.address().to_le_bytes().to_vec(), Some((block, pinned))))
+}
+
+/// The elements that checks read, with room for copies.
+fn checked(machine: &Cuda, ready: &Ready, checks: &Checks) -> Result<Vec<Checked>, Error> {
+    let each = checks.looked_at().map(|(argument, ty, len): (usize, Type, usize)| {
+        let size_bytes = len * ty.size_bytes();
+        let copy = machine.pinned.allocate(size_bytes)?;
+        Ok(Checked { argument, from: ready.arguments[argument].raw().word, size_bytes, copy })
+    });
+    each.collect()
+}

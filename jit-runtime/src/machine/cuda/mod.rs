@@ -1,0 +1,157 @@
+//! NVIDIA GPUs: memory, copies and launches by the driver of CUDA.
+//!
+//! All launches of a device are on one stream, in the order in which they register at their buffers: that is the order
+//! of the data, too. The calling thread queues them and goes on. Copies by the host are on another stream, so they wait
+//! only for the launches at their buffer. An event after each launch tells that it is done; a thread of each device
+//! waits for these events one by one, and then releases buffers and records failures.
+//!
+//! Memory is given out only when all that used it is done, so it may be used on every stream at once.
+//!
+//! | part | file |
+//! |---|---|
+//! | memory of the device | `memory` |
+//! | pinned memory of the host | `pinned` |
+//! | copies by the host | `copies` |
+//! | events | `event` |
+//! | launches in flight, in their order | `stream` |
+//! | kernels: grid, parameters, scratch memory | `launch` |
+//! | reductions over several blocks of threads | `combine` |
+//! | library calls | `library` |
+//!
+//! The driver itself, and loading code, are in `backend/cuda/driver/`.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::backend::cuda::driver::{self, Gpu};
+use crate::backend::{CodeOptions, Effort};
+use crate::config::Device;
+use crate::ir::Kernel;
+use crate::memory::{Buffer, Remote};
+use crate::sync::Mutex;
+use crate::{Error, Site};
+
+use super::library::{self, Operand};
+use super::{Argument, Capabilities, Machine, Ready};
+
+mod combine;
+mod copies;
+mod event;
+mod launch;
+mod library_calls;
+mod memory;
+mod pinned;
+mod stream;
+
+use combine::Combiners;
+use memory::Memory;
+use pinned::PinnedMemory;
+use stream::Stream;
+
+/// The GPUs that are looked at by number: more are not in one machine.
+const MOST: usize = 64;
+
+static MACHINES: [OnceLock<Cuda>; MOST] = [const { OnceLock::new() }; MOST];
+
+/// A GPU in use.
+pub(super) struct Cuda {
+    gpu: &'static Gpu,
+    memory: Arc<Memory>,
+    pinned: Arc<PinnedMemory>,
+    stream: Arc<Stream>,
+    combiners: Combiners,
+}
+
+/// The machine of a GPU. The first call opens it.
+///
+/// # Errors
+///
+/// [`NoDevice`](crate::ErrorKind::NoDevice), with the reason, if it cannot be used.
+pub(super) fn open(number: u8) -> Result<&'static dyn Machine, Error> {
+    static OPENING: Mutex<()> = Mutex::new(());
+    let gpu = driver::gpu(number)?;
+    gpu.check()?;
+    let place = MACHINES.get(usize::from(number)).ok_or_else(|| too_many(number))?;
+    if place.get().is_none() {
+        let _opening = OPENING.lock();
+        if place.get().is_none() {
+            let _ = place.set(Cuda::new(gpu)?);
+        }
+    }
+    Ok(place.get().expect("it is open"))
+}
+
+fn too_many(number: u8) -> Error {
+    let message = format!("the device `cuda:{number}` cannot be used: only the first {MOST} GPUs are");
+    Error::new(crate::ErrorKind::NoDevice, message)
+}
+
+/// The machines that have been used.
+#[inline]
+pub(super) fn opened() -> impl Iterator<Item = &'static Cuda> {
+    MACHINES.iter().filter_map(OnceLock::get)
+}
+
+/// Returns the cached memory of all devices to the driver.
+fn trim() {
+    opened().for_each(|machine| machine.memory.trim());
+}
+
+impl Cuda {
+    fn new(gpu: &'static Gpu) -> Result<Cuda, Error> {
+        static REGISTERED: std::sync::Once = std::sync::Once::new();
+        REGISTERED.call_once(|| crate::memory::reclaim::on_trim(trim));
+        let pinned = PinnedMemory::new(gpu);
+        let memory = Memory::new(gpu, &pinned)?;
+        Ok(Cuda { gpu, memory, pinned, stream: Stream::start(gpu)?, combiners: Combiners::default() })
+    }
+
+    /// Allocates memory. If there is none, launches that end may free some.
+    fn block(&self, size_bytes: usize) -> Result<memory::Block, Error> {
+        self.gpu.check()?;
+        memory::allocate(&self.memory, size_bytes).or_else(|_| {
+            self.stream.wait_for_all();
+            self.memory.trim();
+            memory::allocate(&self.memory, size_bytes)
+        })
+    }
+}
+
+impl Machine for Cuda {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { shares_host_memory: false, runs_on_caller: false, threads: 1 }
+    }
+
+    fn allocate(&self, size_bytes: usize, is_zeroed: bool) -> Result<Option<Box<dyn Remote>>, Error> {
+        let block = self.block(size_bytes)?;
+        if is_zeroed {
+            block.zero()?;
+        }
+        Ok(Some(Box::new(block)))
+    }
+
+    fn reusable_memory(&self, _size_bytes: usize) -> Option<Arc<Buffer>> {
+        None
+    }
+
+    fn code_options(&self, _kernel: &Kernel, _width: usize, _arguments: &[Argument]) -> CodeOptions {
+        CodeOptions { effort: Effort::Quick, ..CodeOptions::default() }
+    }
+
+    fn launch(&self, ready: Ready) -> Result<(), Error> {
+        launch::launch(self, ready)
+    }
+
+    fn call(&self, launch: library::Launch) -> Result<(), Error> {
+        library_calls::call(self, launch)
+    }
+
+    fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
+        library_calls::compress(mask, device, site)
+    }
+
+    fn wait_for_all(&self) {
+        if self.gpu.is_of_this_process() {
+            self.stream.wait_for_all();
+        }
+    }
+}

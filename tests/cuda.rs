@@ -1,0 +1,262 @@
+//! Programs on GPUs of a driver for tests (`fake-cuda/`), and what goes wrong there: each test in a process of its own.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+// Its shared library is built because it is linked here.
+use fake_cuda as _;
+use jit::prelude::*;
+use jit::{Device, ErrorKind, with_device};
+
+#[path = "shared/alone.rs"]
+mod alone;
+
+const FIRST: Device = Device::Cuda(0);
+const SECOND: Device = Device::Cuda(1);
+
+/// Runs a test with a driver for tests. Returns whether this is the process of the test.
+fn is_alone(test: &str, variables: &str) -> bool {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let driver = folder.join("libfake_cuda.so").display().to_string();
+    let before = format!("export JIT_CACHE=memory JIT_TEST_CUDA_DRIVER='{driver}' {variables};");
+    alone::alone(test, &before).is_none()
+}
+
+fn floats(device: Device, values: &[f32]) -> Float {
+    with_device(device, || Float::from(values))
+}
+
+/// The processor still works.
+fn assert_cpu_goes_on() {
+    assert_eq!((floats(Device::Cpu, &[1.0, 2.0]) + 1.0).to_vec().unwrap(), [2.0, 3.0]);
+}
+
+// no device: there is none
+#[test]
+fn without_a_driver_gpus_are_refused_with_the_reason() {
+    if alone::alone("without_a_driver_gpus_are_refused_with_the_reason", "unset JIT_TEST_CUDA_DRIVER;").is_some() {
+        return;
+    }
+    if jit::devices().iter().any(|info| info.device == FIRST) {
+        return; // This machine has a GPU.
+    }
+    let error = jit::set_device(FIRST).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoDevice);
+    assert!(error.to_string().contains("the device `cuda:0` cannot be used: "), "{error}");
+    assert_cpu_goes_on();
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn programs_run_on_two_gpus() {
+    if !is_alone("programs_run_on_two_gpus", "") {
+        return;
+    }
+    let devices = jit::devices();
+    let named: Vec<_> =
+        devices.iter().filter(|info| info.name.starts_with("Fake GPU")).map(|info| info.device).collect();
+    assert_eq!(named, [FIRST, SECOND]);
+    for device in [FIRST, SECOND] {
+        let x = with_device(device, || Float::arange(100_000) + Float::opaque(0.5));
+        let y = (&x * 2.0).sin();
+        let expected = (floats(Device::Cpu, &x.to_vec().unwrap()) * 2.0).sin();
+        assert_eq!(y.to_vec().unwrap(), expected.to_vec().unwrap());
+        // Several blocks of threads, whose results are combined in the order that the IR defines.
+        assert_eq!(y.sum().item().unwrap().to_bits(), expected.sum().item().unwrap().to_bits());
+        assert_eq!(y.block_sum(40_000).to_vec().unwrap(), expected.block_sum(40_000).to_vec().unwrap());
+        assert_eq!(y.sort().to_vec().unwrap(), expected.sort().to_vec().unwrap());
+        assert_eq!(y.prefix_sum().to_vec().unwrap(), expected.prefix_sum().to_vec().unwrap());
+    }
+    let there = floats(FIRST, &[1.0, 2.0, 3.0]).to(SECOND).unwrap();
+    assert_eq!((there.device(), (there * 2.0).to_vec().unwrap()), (SECOND, vec![2.0, 4.0, 6.0]));
+    let error = jit::set_device(Device::Cuda(2)).unwrap_err();
+    assert!(error.to_string().contains("`cuda:2` cannot be used: the driver has 2 GPUs"), "{error}");
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn large_arrays_are_copied_in_parts() {
+    if !is_alone("large_arrays_are_copied_in_parts", "") {
+        return;
+    }
+    for len in [0, 1, (1 << 18) - 1, 1 << 18, (5 << 18) + 3] {
+        let values: Vec<f32> = (0..len).map(|number| number as f32).collect();
+        let x = floats(FIRST, &values);
+        assert_eq!(x.to_vec().unwrap(), values);
+        assert_eq!(x.to(SECOND).unwrap().to_vec().unwrap(), values);
+    }
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn many_threads_use_one_gpu() {
+    if !is_alone("many_threads_use_one_gpu", "FAKE_CUDA_SEED=7") {
+        return;
+    }
+    let shared = floats(FIRST, &[1.0; 1000]);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u16 {
+            let x = shared.clone();
+            scope.spawn(move || {
+                let mut y = &x * f32::from(thread);
+                for _ in 0..20 {
+                    y = &y + &x;
+                    jit::eval(&y).unwrap();
+                }
+                assert_eq!(y.to_vec().unwrap(), vec![f32::from(thread) + 20.0; 1000]);
+            });
+        }
+    });
+    jit::sync().unwrap();
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn an_allocation_that_fails_is_tried_again_and_then_an_error() {
+    if !is_alone(
+        "an_allocation_that_fails_is_tried_again_and_then_an_error",
+        "FAKE_CUDA_FAIL=allocation:2,allocation:5+",
+    ) {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 1000]);
+    let y = &x + 1.0;
+    assert_eq!(y.to_vec().unwrap(), [2.0; 1000], "the second allocation succeeds when it is repeated");
+    let mut kept: Vec<Float> = Vec::new();
+    let error = loop {
+        let next = x.tile(100 + kept.len()) * 2.0;
+        match jit::eval(&next) {
+            Ok(()) => kept.push(next),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 10, "no allocation failed");
+    };
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+    assert!(error.to_string().contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
+    assert_eq!(x.to_vec().unwrap(), [1.0; 1000], "nothing is lost");
+    assert_cpu_goes_on();
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn a_launch_that_the_driver_refuses_has_failed_and_the_next_one_runs() {
+    if !is_alone("a_launch_that_the_driver_refuses_has_failed_and_the_next_one_runs", "FAKE_CUDA_FAIL=launch:1") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 100]);
+    let error = (&x * 3.0).with_label("tripled").to_vec().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Launch);
+    let text = error.to_string();
+    assert!(text.contains("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES") && text.contains("tests/cuda.rs"), "{text}");
+    assert_eq!((&x * 4.0).to_vec().unwrap(), [4.0; 100]);
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn a_lost_gpu_is_an_error_and_other_devices_go_on() {
+    if !is_alone("a_lost_gpu_is_an_error_and_other_devices_go_on", "FAKE_CUDA_FAIL=lost:2") {
+        return;
+    }
+    let (x, other) = (floats(FIRST, &[1.0; 100]), floats(SECOND, &[5.0; 100]));
+    assert_eq!((&x * 3.0).to_vec().unwrap(), [3.0; 100]);
+    let lost = &x * 4.0;
+    let error = jit::eval(&lost).and_then(|()| lost.to_vec().map(drop)).unwrap_err();
+    assert!(error.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{error}");
+    // What was in its memory is gone, and it takes nothing new.
+    let error = x.to_vec().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoDevice);
+    assert!(error.to_string().contains("`cuda:0` was lost"), "{error}");
+    assert_eq!(jit::set_device(FIRST).unwrap_err().kind(), ErrorKind::NoDevice);
+    assert_eq!((&other * 2.0).to_vec().unwrap(), [10.0; 100]);
+    drop((x, lost));
+    assert_cpu_goes_on();
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn code_that_the_driver_refuses_is_an_error_with_its_reason() {
+    if !is_alone("code_that_the_driver_refuses_is_an_error_with_its_reason", "FAKE_CUDA_FAIL=module:1") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 100]);
+    let error = (&x * 3.0).to_vec().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Compile);
+    let text = error.to_string();
+    assert!(text.contains("line 7; error") && text.contains("CUDA_ERROR_INVALID_PTX"), "{text}");
+    assert_eq!((&x * 3.0).to_vec().unwrap(), [3.0; 100], "errors are not cached");
+}
+
+/// What a process says of a driver that cannot be used.
+fn reason(test: &str, variables: &str) -> Option<String> {
+    if !is_alone(test, variables) {
+        return None;
+    }
+    let error = jit::set_device(FIRST).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoDevice);
+    assert!(jit::devices().iter().all(|info| info.device != FIRST));
+    assert_cpu_goes_on();
+    Some(error.to_string())
+}
+
+// no device: there is none
+#[test]
+fn a_driver_without_a_gpu_is_named() {
+    if let Some(reason) = reason("a_driver_without_a_gpu_is_named", "FAKE_CUDA_FAIL=no-device") {
+        assert!(reason.contains("CUDA_ERROR_NO_DEVICE"), "{reason}");
+    }
+}
+
+// no device: it is not used
+#[test]
+fn an_old_driver_is_named() {
+    if let Some(reason) = reason("an_old_driver_is_named", "FAKE_CUDA_DRIVER=11020") {
+        assert!(reason.contains("CUDA 11.2, and 11.4 or newer is needed"), "{reason}");
+    }
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn old_and_new_drivers_get_code_that_they_know() {
+    if is_alone("old_and_new_drivers_get_code_that_they_know", "FAKE_CUDA_DRIVER=11040 FAKE_CUDA_DEVICES=4") {
+        for device in [FIRST, SECOND, Device::Cuda(2), Device::Cuda(3)] {
+            assert_eq!((floats(device, &[1.0; 10]) + 1.0).to_vec().unwrap(), [2.0; 10]);
+        }
+    }
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn indices_out_of_range_are_found_on_a_gpu() {
+    if !is_alone("indices_out_of_range_are_found_on_a_gpu", "JIT_DEBUG=on") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0, 2.0, 3.0]);
+    let index = with_device(FIRST, || UInt::from([0, 7, 1]));
+    let error = x.gather(&index).to_vec().unwrap_err();
+    assert!(error.to_string().contains("lane 1 gathers element 7 of an array of 3"), "{error}");
+    assert_eq!(x.gather(&with_device(FIRST, || UInt::from([2]))).to_vec().unwrap(), [3.0]);
+}
+
+// one device: a GPU of a driver for tests
+#[cfg(unix)]
+#[test]
+fn a_gpu_that_another_process_opened_is_refused() {
+    if !is_alone("a_gpu_that_another_process_opened_is_refused", "") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 100]);
+    let y = &x + 1.0;
+    jit::eval(&y).unwrap();
+    // SAFETY: the child only uses this library, whose locks survive a fork, and ends without destructors.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let is_refused =
+            jit::set_device(FIRST).is_err_and(|error| error.to_string().contains("before the process was forked"));
+        drop((x, y));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(if is_refused { 0 } else { 1 }) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for the child, whose number is that of the fork.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0);
+    assert_eq!(y.to_vec().unwrap(), [2.0; 100]);
+}

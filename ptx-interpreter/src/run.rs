@@ -3,9 +3,9 @@
 use super::Entry;
 use super::instruction::{Access, Instruction, Operand, Operation, Pure, Space, Special, WarpOperation};
 use super::memory::{self, Global};
+use super::random::Rng;
 use super::shared::{Moment, Shared};
 use super::warp::{self, WARP, Waiting};
-use super::random::Rng;
 
 /// The most instructions that one thread may run: a loop that never ends is an error.
 const MAX_STEPS: u64 = 100_000_000;

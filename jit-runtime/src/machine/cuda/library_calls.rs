@@ -1,176 +1,126 @@
-//! Library calls, which the host makes for the device: operands are copied there, and results back.
-//!
-//! The copies and a function of the host are queued on the stream of the device, so the caller does not wait, and calls
-//! are ordered like launches. The driver runs the function on a thread of its own, where no function of the driver may
-//! be called. This is the one place that decides where a call is made.
+//! Library calls: by kernels of ours, or by the host on copies where there are none. This is the one place that decides.
 
-use std::any::Any;
-use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use cudarc::driver::sys;
 
-use super::Cuda;
-use super::pinned::Pinned;
-use super::stream::Observed;
-use crate::backend::cuda::driver::check;
+use super::kernels::Prepared;
+use super::stream::{Afterwards, Observed};
+use super::{Cuda, host_calls};
+use crate::backend::cuda::library::{MAX_LEN, Plan, count_true, list_true};
 use crate::config::Device;
-use crate::machine::Machine;
-use crate::machine::host::Host;
+use crate::ir::Type;
 use crate::machine::library::{self, Operand};
 use crate::machine::work::Accessed;
 use crate::memory::Buffer;
 use crate::stats::events::Traffic;
-use crate::sync::Mutex;
-use crate::{Error, ErrorKind, Site, stats};
+use crate::{Error, Label, Site, stats};
 
-/// An operand in pinned memory.
-struct Copy {
-    operand: Operand,
-    memory: Pinned,
+/// Work that accesses operands, and how it is called in statistics and errors.
+pub(super) struct Work<'a> {
+    pub(super) device: Device,
+    pub(super) label: Label,
+    pub(super) site: Option<Site>,
+    pub(super) inputs: &'a [Operand],
+    pub(super) outputs: &'a [Operand],
 }
 
-/// A call on copies of its operands.
-struct HostCall {
-    /// The call, without operands.
-    launch: library::Launch,
-    inputs: Vec<Copy>,
-    outputs: Vec<Copy>,
-    /// None until it was made.
-    outcome: Mutex<Option<Result<(), Error>>>,
-}
-
-impl Copy {
-    fn of(machine: &Cuda, operand: &Operand) -> Result<Copy, Error> {
-        let memory = machine.pinned.allocate(operand.len * operand.ty.size_bytes())?;
-        Ok(Copy { operand: operand.clone(), memory })
+impl<'a> Work<'a> {
+    pub(super) fn of_call(launch: &'a library::Launch) -> Self {
+        let library::Launch { device, call, inputs, outputs, site } = launch;
+        Work { device: *device, label: call.name().into(), site: *site, inputs, outputs }
     }
 
-    fn size_bytes(&self) -> usize {
-        self.operand.len * self.operand.ty.size_bytes()
+    /// Counts the work, registers it at its operands and queues it: the function calls the driver.
+    pub(super) fn submit(
+        self,
+        machine: &Cuda,
+        afterwards: Afterwards,
+        queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
+    ) {
+        let access = |writes: bool| {
+            move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes }
+        };
+        let accessed = self.inputs.iter().map(access(false)).chain(self.outputs.iter().map(access(true))).collect();
+        let flight = machine.stream.flight(accessed, (self.label, self.site), self.observe(), afterwards);
+        machine.stream.submit(flight, queue);
     }
 
-    /// An operand in memory of the host, as functions of the host take them: with these contents if they are wanted.
-    fn on_host(&self, is_input: bool) -> Result<Operand, Error> {
-        // SAFETY: an input is written here, and calls write all of their outputs.
-        let buffer = unsafe { Buffer::on_host(self.size_bytes(), Device::Interpreter)? };
-        if is_input {
-            // SAFETY: the copy from the device is done, and the buffer is not shared yet.
-            unsafe { buffer.put(0, self.memory.bytes(self.size_bytes()))? };
-        }
-        Ok(Operand { buffer, ..self.operand.clone() })
+    fn observe(&self) -> Observed {
+        let width = self.inputs.iter().chain(self.outputs).map(|operand| operand.len).max().unwrap_or_default();
+        stats::count_library_launch(width);
+        let time = Arc::new(AtomicU64::new(0));
+        let bytes = |operands: &[Operand]| operands.iter().map(|operand| operand.len * operand.ty.size_bytes()).sum();
+        let counts = (self.inputs.len(), self.outputs.len());
+        let watched = stats::record_queued(
+            &time,
+            |time| library::record((self.device, self.label, self.site), width, counts, time),
+            || Traffic { read: bytes(self.inputs), written: bytes(self.outputs) },
+        );
+        (time, watched)
     }
-}
 
-fn on_host(copies: &[Copy], is_input: bool) -> Result<Vec<Operand>, Error> {
-    copies.iter().map(|copy| copy.on_host(is_input)).collect()
-}
-
-impl HostCall {
-    fn make(&self) -> Result<(), Error> {
-        let inputs = on_host(&self.inputs, true)?;
-        let outputs = on_host(&self.outputs, false)?;
-        let written = outputs.clone();
-        Host.call(library::Launch { inputs, outputs, ..self.launch.clone() })?;
-        for (copy, output) in self.outputs.iter().zip(&written) {
-            let bytes = output.buffer.bytes()?;
-            // SAFETY: the copy to the device has not begun, and nobody else has the memory.
-            unsafe { copy.memory.put(0, &bytes[..copy.size_bytes()]) };
-        }
+    /// Queues the launches of a plan.
+    fn run(self, machine: &Cuda, plan: &Plan) -> Result<(), Error> {
+        let addresses = |operands: &[Operand]| operands.iter().map(|o| o.buffer.address()).collect::<Vec<_>>();
+        let prepared = Prepared::of(machine, plan, &addresses(self.inputs), &addresses(self.outputs));
+        let prepared = Arc::new(prepared.map_err(|error| match self.site {
+            Some(site) => error.at(site),
+            None => error,
+        })?);
+        let kept = Arc::clone(&prepared);
+        let afterwards = Box::new(move || {
+            drop(kept);
+            Ok(())
+        });
+        self.submit(machine, afterwards, |stream| {
+            prepared.queue(stream).map_err(|failed| machine.gpu.error("a library call", failed))
+        });
         Ok(())
     }
 }
 
-/// Makes a call, on the driver's thread.
-///
-/// # Safety
-///
-/// The pointer must be that of a [`HostCall`] that lives until the function returns.
-unsafe extern "C" fn make(call: *mut c_void) {
-    // SAFETY: the caller's promise.
-    let call = unsafe { &*call.cast::<HostCall>() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| stats::unobserved(|| call.make())));
-    *call.outcome.lock() = Some(outcome.unwrap_or_else(|payload| Err(panicked(&*payload))));
-}
-
-fn panicked(payload: &(dyn Any + Send)) -> Error {
-    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
-    Error::new(ErrorKind::Internal, text.unwrap_or("a panic without a message"))
-}
-
-/// Queues a call.
+/// Makes a call.
 pub(super) fn call(machine: &Cuda, launch: library::Launch) -> Result<(), Error> {
     machine.gpu.check()?;
-    let (label, site) = (launch.call.name().into(), launch.site);
-    let copies = |operands: &[Operand]| -> Result<Vec<Copy>, Error> {
-        operands.iter().map(|operand| Copy::of(machine, operand)).collect()
-    };
-    let (inputs, outputs) = (copies(&launch.inputs)?, copies(&launch.outputs)?);
-    let access = |writes: bool| {
-        move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes }
-    };
-    let accessed = launch.inputs.iter().map(access(false)).chain(launch.outputs.iter().map(access(true))).collect();
-    let observed = observe(&launch);
-    let launch = library::Launch { inputs: Vec::new(), outputs: Vec::new(), ..launch };
-    let call = Arc::new(HostCall { launch, inputs, outputs, outcome: Mutex::new(None) });
-    let kept = Arc::clone(&call);
-    let afterwards = Box::new(move || kept.outcome.lock().take().unwrap_or_else(|| Err(not_made())));
-    let flight = machine.stream.flight(accessed, (label, site), observed, afterwards);
-    machine.stream.submit(flight, |stream| queue(machine, &call, stream));
-    if machine.gpu.is_lost() {
-        // The driver may still hold the pointer.
-        std::mem::forget(call);
+    match plan_of(&launch) {
+        Some(plan) => Work::of_call(&launch).run(machine, &plan),
+        None => host_calls::call(machine, launch),
     }
-    Ok(())
 }
 
-/// Counts and records a call.
-fn observe(launch: &library::Launch) -> Observed {
-    let library::Launch { device, call, inputs, outputs, site } = launch;
-    let width = inputs.iter().chain(outputs).map(|operand| operand.len).max().unwrap_or_default();
-    stats::count_library_launch(width);
-    let time = Arc::new(AtomicU64::new(0));
-    let bytes = |operands: &[Operand]| operands.iter().map(|operand| operand.len * operand.ty.size_bytes()).sum();
-    let watched = stats::record_queued(
-        &time,
-        |time| library::record((*device, call.name().into(), *site), width, (inputs.len(), outputs.len()), time),
-        || Traffic { read: bytes(inputs), written: bytes(outputs) },
-    );
-    (time, watched)
-}
-
-fn not_made() -> Error {
-    Error::new(ErrorKind::Launch, "the driver has not made the call")
-}
-
-/// Queues the copies and the function. The context is current.
-fn queue(machine: &Cuda, call: &Arc<HostCall>, stream: sys::CUstream) -> Result<(), Error> {
-    let error = |failed| machine.gpu.error("a library call", failed);
-    for copy in call.inputs.iter().filter(|copy| copy.size_bytes() > 0) {
-        let (from, to) = (copy.operand.buffer.address(), copy.memory.as_ptr());
-        // SAFETY: both are as long, and the call keeps them until it is done.
-        let code = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, copy.size_bytes(), stream) };
-        check("cuMemcpyDtoHAsync", code).map_err(error)?;
+/// The launches of a call; none if the host makes it.
+fn plan_of(launch: &library::Launch) -> Option<Plan> {
+    let mut operands = launch.inputs.iter().chain(&launch.outputs);
+    if operands.clone().any(|operand| operand.len > MAX_LEN) {
+        return None;
     }
-    let data = Arc::as_ptr(call).cast_mut().cast();
-    // SAFETY: the flight keeps the call until it is done.
-    check("cuLaunchHostFunc", unsafe { sys::cuLaunchHostFunc(stream, Some(make), data) }).map_err(error)?;
-    for copy in call.outputs.iter().filter(|copy| copy.size_bytes() > 0) {
-        let (from, to) = (copy.memory.as_ptr(), copy.operand.buffer.address());
-        // SAFETY: as above.
-        let code = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), copy.size_bytes(), stream) };
-        check("cuMemcpyHtoDAsync", code).map_err(error)?;
-    }
-    Ok(())
+    let first = operands.next()?;
+    Plan::of(launch.call, first.ty, first.len)
 }
 
-/// Lists the positions of the true elements of a mask: on the host, since it has to wait for their number anyway.
-pub(super) fn compress(mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
-    let copy = Operand { buffer: mask.buffer.copied_to_host()?, ..mask.clone() };
-    let listed = Host.compress(&copy, device, site)?;
-    let _scope = crate::current_device::DeviceScope::enter(device);
-    let buffer = Buffer::from_bytes(&listed.buffer.bytes()?[..listed.len * listed.ty.size_bytes()])?;
-    Ok(Operand { buffer, ..listed })
+/// Lists the positions of the true elements of a mask. Waits for their number.
+pub(super) fn compress(machine: &Cuda, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
+    machine.gpu.check()?;
+    let work = |inputs, outputs| Work { device, label: "compress".into(), site, inputs, outputs };
+    let (plan, len) = count_true(mask.len);
+    let counted = [mask.clone(), positions(machine, device, len)?];
+    let (mask, ends) = counted.split_at(1);
+    work(mask, ends).run(machine, &plan)?;
+    let mut count = [0; 4];
+    ends[0].buffer.read(4 * (len - 1), &mut count)?;
+    let listed = [positions(machine, device, u32::from_le_bytes(count) as usize)?];
+    if listed[0].len > 0 {
+        work(&counted, &listed).run(machine, &list_true(mask[0].len))?;
+    }
+    let [listed] = listed;
+    Ok(listed)
+}
+
+/// Positions that are to be written.
+fn positions(machine: &Cuda, device: Device, len: usize) -> Result<Operand, Error> {
+    let (ty, size_bytes) = (Type::U32, 4 * len);
+    let block = machine.block(size_bytes)?;
+    Ok(Operand { buffer: Buffer::on_machine(Box::new(block), size_bytes, device), ty, len })
 }

@@ -16,7 +16,9 @@
 //! | launches in flight, in their order | `stream` |
 //! | kernels: grid, parameters, scratch memory | `launch` |
 //! | reductions over several blocks of threads | `combine` |
-//! | library calls | `library` |
+//! | library calls, and which are the host's | `library_calls` |
+//! | their launches: code and memory of plans | `kernels` |
+//! | those that the host makes on copies | `host_calls` |
 //!
 //! The driver itself, and loading code, are in `backend/cuda/driver/`.
 
@@ -36,13 +38,15 @@ use super::{Argument, Capabilities, Machine, Ready};
 mod combine;
 mod copies;
 mod event;
+mod host_calls;
+mod kernels;
 mod launch;
 mod library_calls;
 mod memory;
 mod pinned;
 mod stream;
 
-use combine::Combiners;
+use kernels::Routines;
 use memory::Memory;
 use pinned::PinnedMemory;
 use stream::Stream;
@@ -58,7 +62,7 @@ pub(super) struct Cuda {
     memory: Arc<Memory>,
     pinned: Arc<PinnedMemory>,
     stream: Arc<Stream>,
-    combiners: Combiners,
+    routines: Routines,
 }
 
 /// The machine of a GPU. The first call opens it.
@@ -102,7 +106,7 @@ impl Cuda {
         REGISTERED.call_once(|| crate::memory::reclaim::on_trim(trim));
         let pinned = PinnedMemory::new(gpu);
         let memory = Memory::new(gpu, &pinned)?;
-        Ok(Cuda { gpu, memory, pinned, stream: Stream::start(gpu)?, combiners: Combiners::default() })
+        Ok(Cuda { gpu, memory, pinned, stream: Stream::start(gpu)?, routines: Routines::default() })
     }
 
     /// Allocates memory. If there is none, launches that end may free some.
@@ -146,7 +150,7 @@ impl Machine for Cuda {
     }
 
     fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
-        library_calls::compress(mask, device, site)
+        library_calls::compress(self, mask, device, site)
     }
 
     fn wait_for_all(&self) {

@@ -9,13 +9,13 @@ mod sort;
 
 use std::collections::{HashMap, HashSet};
 
-use ptx_interpreter::{self, AtomicSums, Entry, Global, Launch};
 use super::*;
 use crate::backend::cuda::library::{Device, Plan, Routine, count_true, list_true};
 use crate::config;
 use crate::ir::ReduceOp;
 use crate::launch::native::{self, Call, Operand, Sorted};
 use crate::memory::Buffer;
+use ptx_interpreter::{self, AtomicSums, Entry, Global, Launch};
 
 /// A device that interprets PTX. Temporary memory has arbitrary contents, and ends where it was asked to end.
 struct Emulator {
@@ -65,7 +65,8 @@ impl Device for Emulator {
         let target = self.target;
         let entry = self.entries.entry(routine).or_insert_with(|| {
             let text = routine.module(target).to_string();
-            let entries = ptx_interpreter::parse(&text, AtomicSums::Exact).unwrap_or_else(|error| panic!("{error} in\n{text}"));
+            let entries =
+                ptx_interpreter::parse(&text, AtomicSums::Exact).unwrap_or_else(|error| panic!("{error} in\n{text}"));
             entries.into_iter().next().expect("an entry")
         });
         assert_eq!(entry.name, routine.name());

@@ -80,7 +80,9 @@ impl State {
         let next = self.next_address.entry(device).or_insert(FIRST_ADDRESS + device as u64 * ADDRESSES);
         let address = *next;
         *next += (size_bytes as u64 + 1).next_multiple_of(ALIGNMENT);
-        let words = vec![u64::from_ne_bytes([POISON; 8]); size_bytes / 8 + 1];
+        let mut words = Vec::new();
+        words.try_reserve_exact(size_bytes / 8 + 1).map_err(|_| codes::OUT_OF_MEMORY)?;
+        words.resize(size_bytes / 8 + 1, u64::from_ne_bytes([POISON; 8]));
         self.allocations.insert(address, Allocation { device, size_bytes, is_freed: false, words });
         Ok(address)
     }
@@ -184,6 +186,9 @@ pub unsafe extern "C" fn cuMemHostAlloc(pointer: *mut *mut c_void, size_bytes: u
     }
     let Ok(layout) = Layout::from_size_align(size_bytes.max(1), 4096) else { return codes::INVALID_VALUE };
     let bytes = std::alloc::alloc(layout);
+    if bytes.is_null() {
+        return codes::OUT_OF_MEMORY;
+    }
     bytes.write_bytes(POISON, size_bytes);
     state.pinned.insert(bytes as usize, Pinned { size_bytes, layout });
     *pointer = bytes.cast();

@@ -1,8 +1,8 @@
 //! Code for NVIDIA GPUs: kernel IR → PTX, the assembly language that the driver compiles.
 //!
 //! Emitting needs no GPU, no driver and no CUDA toolkit: it makes text ([`Module`]) and describes how a launch passes
-//! its arguments ([`Layout`]). With the feature `cuda`, `code` hands the text to the driver, and `machine/cuda/` launches
-//! it.
+//! its arguments ([`Layout`]). With the feature `cuda`, `code` hands the text to the driver, which compiles it, and
+//! `machine/cuda/` launches it.
 //!
 //! One thread runs one lane at a time, so lanes that diverge are threads that branch: the code has no masks. A kernel
 //! without reductions is a loop over the lanes of a thread, a whole grid apart. Any grid is correct, the launch decides

@@ -1,8 +1,8 @@
 //! Library calls: launches that run functions of this library instead of kernels.
 //!
-//! Some operations are not programs of one lane: prefix reductions, sorting, matrix products, convolutions. They are still launched
-//! like kernels: ordered by the buffers that they read and write, asynchronous, and in the statistics under their own
-//! names. Each machine has its own functions for them; their results have the same bits.
+//! Some operations are not programs of one lane: prefix reductions, sorting, matrix products, convolutions. They are
+//! still launched like kernels: ordered by the buffers that they read and write, asynchronous, and in the statistics
+//! under their own names. Each machine has its own functions for them; their results have the same bits.
 
 use crate::config::Device;
 use crate::log;

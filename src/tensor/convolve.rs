@@ -324,8 +324,8 @@ impl Correlation {
         }
     }
 
-    /// Returns a convolution or one of its transposes by a library call; `None` if it is small, and so can be fused into
-    /// other kernels, or does not have such a form.
+    /// Returns a convolution or one of its transposes by a library call; `None` if it is small, and so can be fused
+    /// into other kernels, or does not have such a form.
     #[track_caller]
     pub(super) fn as_native<T: Number>(&self, sought: Sought, a: &Array<T>, b: &Array<T>) -> Option<Array<T>> {
         let own = self.window.strides.len();

@@ -1,7 +1,7 @@
 //! Library calls on whole arrays, for the libraries that are built on arrays.
 //!
-//! [`matmul`] multiplies matrices and is the basis of tensor products, [`convolve`] that of convolutions. Prefix reductions, sorting and listing true
-//! lanes are methods of [`Array`].
+//! [`matmul`] multiplies matrices and is the basis of tensor products, [`convolve`] that of convolutions. Prefix
+//! reductions, sorting and listing true lanes are methods of [`Array`].
 
 use jit_runtime::Site;
 use jit_runtime::launch::native::Call;
@@ -67,9 +67,9 @@ pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, s
     Array::from_var(native::call(call, sizes, &[a.var(), b.var()], T::TYPE, batch * rows * columns))
 }
 
-/// Returns a convolution of two arrays, or one of its transposes: see [`Convolution`] for their shapes. `a` is the input,
-/// or the results if something else is sought; `b` are the kernels, or the input if kernels are sought. The numbers of
-/// [`Convolution::sizes`] are passed as sizes, too: those stay symbolic in a frozen function.
+/// Returns a convolution of two arrays, or one of its transposes: see [`Convolution`] for their shapes. `a` is the
+/// input, or the results if something else is sought; `b` are the kernels, or the input if kernels are sought. The
+/// numbers of [`Convolution::sizes`] are passed as sizes, too: those stay symbolic in a frozen function.
 ///
 /// Stays lazy; the operands are materialised in memory. Products are added with a single rounding, as by `mul_add`: in
 /// ascending order of channel and position in the kernel if results or an input are sought. If kernels are sought, in

@@ -1,8 +1,8 @@
-//! The transposes of convolutions by the kernels: for each element of a kernel the sum, over all places, of the products
-//! of the result there and the element of the input that it meets.
+//! The transposes of convolutions by the kernels: for each element of a kernel the sum, over all places, of the
+//! products of the result there and the element of the input that it meets.
 //!
-//! The products are those of the input, whose rows belong to the elements of a kernel, and of the results, whose columns
-//! are their channels. Parts of the places are summed separately, so that all threads have work.
+//! The products are those of the input, whose rows belong to the elements of a kernel, and of the results, whose
+//! columns are their channels. Parts of the places are summed separately, so that all threads have work.
 
 use std::sync::Arc;
 

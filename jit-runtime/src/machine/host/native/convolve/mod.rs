@@ -1,9 +1,9 @@
 //! Convolutions and their transposes, as products of matrices.
 //!
-//! The right factor of such a product would have, for each element of a kernel, the elements of the input that it meets:
-//! most of them several times. It is never made. Tiles of the input are copied once, with the zeros around them, so that
-//! the columns of each row of the factor are consecutive somewhere in the copy; the kernel of matrix products reads
-//! them through a table of distances.
+//! The right factor of such a product would have, for each element of a kernel, the elements of the input that it
+//! meets: most of them several times. It is never made. Tiles of the input are copied once, with the zeros around
+//! them, so that the columns of each row of the factor are consecutive somewhere in the copy; the kernel of matrix
+//! products reads them through a table of distances.
 //!
 //! | part | file |
 //! |---|---|

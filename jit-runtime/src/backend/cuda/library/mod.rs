@@ -123,17 +123,19 @@ impl Routine {
 
 impl Plan {
     /// The plan of a call with checked operands: `ty` and `len` are those of its first operand, which the others follow
-    /// from. No operand has more than [`MAX_LEN`] elements. None for convolutions, which have no kernels of their own.
+    /// from. No operand has more than [`MAX_LEN`] elements. None for convolutions, which have no kernels of their own, and
+    /// for calls with more blocks than a grid has, as those of 2^31 matrices.
     #[must_use]
     pub fn of(call: Call, ty: Type, len: usize) -> Option<Plan> {
         debug_assert!(len <= MAX_LEN, "an array of {len} elements");
-        Some(match call {
+        let plan = match call {
             Call::Fill(bits) => fill::plan(bits, ty, len),
             Call::Prefix(prefix) => prefix::plan(prefix, ty, len),
             Call::Sort(sort) => sort::plan(sort, ty, len),
             Call::MatMul(product) => matmul::plan(product, ty),
             Call::Convolve(_) => return None,
-        })
+        };
+        plan.has_grids().then_some(plan)
     }
 }
 

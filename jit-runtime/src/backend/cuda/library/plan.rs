@@ -79,10 +79,15 @@ impl Plan {
 
     /// Adds a launch; none if there are no blocks.
     pub(super) fn launch(&mut self, routine: Routine, blocks: usize, arguments: Vec<Argument>) {
-        debug_assert!(i32::try_from(blocks).is_ok(), "{blocks} blocks are too many for a grid");
         if blocks > 0 {
-            self.steps.push(Step { routine, blocks: blocks as u32, arguments });
+            let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+            self.steps.push(Step { routine, blocks, arguments });
         }
+    }
+
+    /// Whether a grid has room for the blocks of each launch.
+    pub(super) fn has_grids(&self) -> bool {
+        self.steps.iter().all(|step| i32::try_from(step.blocks).is_ok())
     }
 }
 

@@ -78,4 +78,7 @@ fn each_product_of_a_batch_has_its_own_matrices_unless_they_are_shared() {
         check(in_parts, Type::F64, None, seed);
     }
     assert!(Plan::of(Call::MatMul(MatMul::new(0, 3, 4)), Type::F32, 0).unwrap().steps.is_empty());
+    // More blocks than a grid has.
+    let many = MatMul { batch: 1 << 31, ..MatMul::new(1, 1, 1) };
+    assert_eq!(Plan::of(Call::MatMul(many), Type::U8, 1 << 31), None);
 }

@@ -189,11 +189,13 @@ impl Transposed {
             inside = Some(inside.map_or(is_inside.clone(), |inside| inside & is_inside));
         }
         let inside = inside.unwrap_or_else(|| Mask::from(true));
-        let (place, other) = match self.is_of_input {
-            true => (number_of(shape, &place), number_of(kernel, &other)),
-            false => (number_of(shape, &place), number_of(input, &other)),
-        };
-        results.gather_masked(&place, &inside) * factor.gather_masked(&other, &inside)
+        let place = number_of(shape, &place);
+        if self.is_of_input {
+            results.gather_masked(&place, &inside) * factor.gather_masked(&number_of(kernel, &other), &inside)
+        } else {
+            // Elements outside of the input are zeros, also where a result is not finite: as in the library call.
+            results.gather(&place) * factor.gather_masked(&number_of(input, &other), &inside)
+        }
     }
 
     /// Returns image and channel of the result, and the first two coordinates of the other factor.

@@ -204,6 +204,23 @@ fn large_convolutions_and_their_derivatives_are_exact_for_whole_numbers() {
     });
 }
 
+/// The elements around an image are zeros, so their products with what is not finite are NaN: in traced convolutions and
+/// in library calls.
+#[test]
+fn zeros_around_images_meet_infinite_gradients_at_every_size() {
+    on_each_device(|| {
+        for channels in [1, 12] {
+            let x = Tensor::<f32>::ones([1, channels, 9, 9]);
+            let k = Tensor::<f32>::ones([channels, channels, 3, 3]);
+            let flow: Float = UInt::arange(channels * 81).eq(0).select(f32::INFINITY, 1.0_f32);
+            let loss = |k: &Tensor<f32>| (x.conv2d(k, Padding::Same, [1, 1]).array() * &flow).sum();
+            let of_k = jit::ad::grad(loss)(&k).unwrap().slice(s![0, 0]);
+            let is_outside = [true, true, true, true, false, false, true, false, false];
+            assert_eq!(of_k.map(Array::is_nan).to_vec().unwrap(), is_outside, "{channels} channels");
+        }
+    });
+}
+
 /// Few rows and many, transposed, of halves: sums in single precision, rounded once.
 #[test]
 fn large_products_of_halves_are_rounded_once() {

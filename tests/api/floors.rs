@@ -5,13 +5,15 @@ use std::fs;
 use std::path::Path;
 
 /// Each crate, its folder, and the crates of the workspace that it may use.
-const FLOORS: [(&str, &str, &[&str]); 7] = [
-    ("jit-runtime", "jit-runtime", &[]),
+const FLOORS: [(&str, &str, &[&str]); 9] = [
+    ("ptx-interpreter", "ptx-interpreter", &[]),
+    ("fake-cuda", "fake-cuda", &["ptx-interpreter"]),
+    ("jit-runtime", "jit-runtime", &["fake-cuda", "ptx-interpreter"]),
     ("jit-macros", "jit-macros", &[]),
     ("jit-core", "jit-core", &["jit-runtime"]),
-    ("jit", ".", &["jit-core", "jit-macros", "jit-runtime"]),
+    ("jit", ".", &["fake-cuda", "jit-core", "jit-macros", "jit-runtime"]),
     ("jit-c", "jit-c", &["jit-core", "jit-runtime"]),
-    ("jit-cli", "jit-cli", &["jit-runtime"]),
+    ("jit-cli", "jit-cli", &["fake-cuda", "jit-runtime"]),
     ("ui-tests", "ui-tests", &["jit"]),
 ];
 

@@ -1,8 +1,8 @@
 //! Learns to write like a book, character by character:
 //! `cargo run --release --features safetensors --example language_model [-- --steps N …]`.
 //!
-//! A small transformer is trained by a frozen step, which also chooses the parts of the book that it sees. Then it writes
-//! a page. A second run goes on where the first one stopped, with the same bits as one run of all steps.
+//! A small transformer is trained by a frozen step, which also chooses the parts of the book that it sees. Then it
+//! writes a page. A second run goes on where the first one stopped, with the same bits as one run of all steps.
 #![allow(clippy::print_stdout, reason = "this program prints its report")]
 
 #[path = "language_model/book.rs"]

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::Error;
 use crate::config::{self, Device};
 
 /// The value of [`CHOSEN`] while no device has been set.
@@ -63,9 +64,20 @@ impl Drop for DeviceScope {
 /// The error of a GPU where support of GPUs was left out.
 #[cfg(not(feature = "cuda"))]
 #[cold]
-pub(crate) fn no_gpu(device: Device) -> crate::Error {
+pub(crate) fn no_gpu(device: Device) -> Error {
     let message = format!("the device `{device}` cannot be used: this build runs nothing on GPUs");
-    crate::Error::new(crate::ErrorKind::NoDevice, message).with_hint("build with the feature `cuda`")
+    let error = Error::new(crate::ErrorKind::NoDevice, message).with_hint("build with the feature `cuda`");
+    with_choice(error, device)
+}
+
+/// The error of a device that cannot be used, with a hint that the environment chose it, if it did.
+#[cold]
+pub(crate) fn with_choice(error: Error, device: Device) -> Error {
+    if config::get().device != Some(device) {
+        return error;
+    }
+    let before = error.hint().map_or_else(String::new, |hint| format!("{hint}, or "));
+    error.with_hint(format!("{before}change `JIT_DEVICE`, which names this device"))
 }
 
 #[cfg(test)]

@@ -204,8 +204,8 @@ fn large_convolutions_and_their_derivatives_are_exact_for_whole_numbers() {
     });
 }
 
-/// The elements around an image are zeros, so their products with what is not finite are NaN: in traced convolutions and
-/// in library calls.
+/// The elements around an image are zeros, so their products with what is not finite are NaN: in traced convolutions
+/// and in library calls.
 #[test]
 fn zeros_around_images_meet_infinite_gradients_at_every_size() {
     on_each_device(|| {

@@ -40,7 +40,7 @@ impl<T: Element> fmt::Display for Array<T> {
 
 /// Writes the elements of an array as those of a row-major shape.
 #[doc(hidden)]
-#[expect(clippy::panic, reason = "an invalid setting, which makes every evaluation fail")]
+#[expect(clippy::panic, reason = "an invalid setting or a device that cannot be used make every evaluation fail")]
 pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(unread) = Unread::when_displayed(array.var()) {
         return unread.write(array, shape, f);
@@ -53,8 +53,8 @@ pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Fo
             let cells = elements.iter().map(|element| Cell::new(text(*element, f.precision()), T::TYPE.is_float()));
             Rows::new(cells.collect(), &axes).write(f)
         }
-        // No further operation of the program could succeed, so text that may go unread must not hide the error.
-        Err(error) if error.kind() == ErrorKind::Configuration => panic!("{error}"),
+        // No further operation could succeed, so text that may go unread must not hide the error.
+        Err(error) if matches!(error.kind(), ErrorKind::Configuration | ErrorKind::NoDevice) => panic!("{error}"),
         Err(error) => write!(f, "<{error}>"),
     }
 }

@@ -1,5 +1,5 @@
-//! Reductions over several blocks of threads: each block writes its result to an element of a list, and a further kernel
-//! combines neighbours in pairs, as [`crate::ir::scalar::reduce_in_pairs`] does.
+//! Reductions over several blocks of threads: each block writes its result to an element of a list, and a further
+//! kernel combines neighbours in pairs, as [`crate::ir::scalar::reduce_in_pairs`] does.
 
 use cudarc::driver::sys;
 

@@ -1,4 +1,5 @@
-//! Library calls: by kernels of ours, or by the host on copies where there are none. This is the one place that decides.
+//! Library calls: by kernels of ours, or by the host on copies where there are none. This is the one place that
+//! decides.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

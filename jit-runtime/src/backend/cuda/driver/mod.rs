@@ -23,6 +23,7 @@ pub(crate) use module::Module;
 
 use super::Target;
 use crate::config::Device;
+use crate::current_device::with_choice;
 use crate::{Error, ErrorKind};
 
 /// The oldest driver that is used: that of CUDA 11.4, of 2021.
@@ -112,6 +113,10 @@ fn opened(what: impl FnOnce() -> String) -> Result<&'static Driver, Error> {
 ///
 /// [`ErrorKind::NoDevice`] if there is none, or if it cannot be used.
 pub(crate) fn gpu(number: u8) -> Result<&'static Gpu, Error> {
+    find(number).map_err(|error| with_choice(error, Device::Cuda(number)))
+}
+
+fn find(number: u8) -> Result<&'static Gpu, Error> {
     let driver = opened(|| format!("the device `{}`", Device::Cuda(number)))?;
     let Some(place) = driver.gpus.get(usize::from(number)) else {
         let (device, count) = (Device::Cuda(number), driver.gpus.len());

@@ -123,8 +123,8 @@ impl Routine {
 
 impl Plan {
     /// The plan of a call with checked operands: `ty` and `len` are those of its first operand, which the others follow
-    /// from. No operand has more than [`MAX_LEN`] elements. None for convolutions, which have no kernels of their own, and
-    /// for calls with more blocks than a grid has, as those of 2^31 matrices.
+    /// from. No operand has more than [`MAX_LEN`] elements. None for convolutions, which have no kernels of their own,
+    /// and for calls with more blocks than a grid has, as those of 2^31 matrices.
     #[must_use]
     pub fn of(call: Call, ty: Type, len: usize) -> Option<Plan> {
         debug_assert!(len <= MAX_LEN, "an array of {len} elements");

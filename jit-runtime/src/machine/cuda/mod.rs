@@ -22,6 +22,7 @@
 //!
 //! The driver itself, and loading code, are in `backend/cuda/driver/`.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::backend::cuda::driver::{self, Gpu};
@@ -55,6 +56,8 @@ use stream::Stream;
 const MOST: usize = 64;
 
 static MACHINES: [OnceLock<Cuda>; MOST] = [const { OnceLock::new() }; MOST];
+/// The number of those that are open: launches on the host ask whether there is one.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// A GPU in use.
 pub(super) struct Cuda {
@@ -79,6 +82,7 @@ pub(super) fn open(number: u8) -> Result<&'static dyn Machine, Error> {
         let _opening = OPENING.lock();
         if place.get().is_none() {
             let _ = place.set(Cuda::new(gpu)?);
+            OPEN.fetch_add(1, Ordering::Release);
         }
     }
     Ok(place.get().expect("it is open"))
@@ -92,7 +96,7 @@ fn too_many(number: u8) -> Error {
 /// The machines that have been used.
 #[inline]
 pub(super) fn opened() -> impl Iterator<Item = &'static Cuda> {
-    MACHINES.iter().filter_map(OnceLock::get)
+    MACHINES.iter().filter_map(OnceLock::get).take(OPEN.load(Ordering::Acquire))
 }
 
 /// Returns the cached memory of all devices to the driver.

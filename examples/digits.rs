@@ -105,7 +105,7 @@ fn run<M: Net<H>, H: FloatElement>(
     println!("{} recordings, {} steps left out", training::recordings(), training.skipped()?);
     println!("wrote {}", state.display());
     shared::picture::write(
-        &shared::curve::curve(training.losses()),
+        &shared::curve::draw(training.losses()),
         &options.out,
         &format!("{}-loss.png", options.name),
     )?;

@@ -145,7 +145,7 @@ fn recover(size: u32, steps: u32, passes: u32, out: &Path) -> Result<(), String>
         let picture = develop(light, size).map_err(|error| error.to_string())?;
         picture::write(&picture, out, &format!("inverse_rendering-{name}.png"))?;
     }
-    picture::write(&shared::curve::curve(&losses), out, "inverse_rendering-loss.png")?;
+    picture::write(&shared::curve::draw(&losses), out, "inverse_rendering-loss.png")?;
     let [x, y, z] = [&guess.lamp.x, &guess.lamp.y, &guess.lamp.z].map(|x| x.item().unwrap_or(f32::NAN));
     println!("the corner of the lamp: ({x:.2}, {y:.2}, {z:.2}), in truth (-3.60, 5.50, -0.40)");
     Ok(())

@@ -42,6 +42,9 @@ const USAGE: &str = "usage: language_model [--steps N] [--seed N] [--prompt TEXT
 /// The number of steps between two readings of the loss.
 const REPORT: u64 = 20;
 
+/// How the page begins, unless the command line says it.
+const PROMPT: &str = "Alice ";
+
 /// 0.6 million parameters.
 const DIMENSIONS: Dimensions = Dimensions { width: 128, heads: 4, blocks: 3 };
 
@@ -59,11 +62,14 @@ fn main() -> ExitCode {
         let options = Options {
             steps: arguments.number("--steps", 0..=1_000_000, 600)?,
             seed: arguments.number("--seed", 0..=u64::from(u32::MAX), 1)?,
-            prompt: arguments.text("--prompt").unwrap_or_else(|| "Alice ".to_owned()),
+            prompt: arguments.text("--prompt").unwrap_or_else(|| PROMPT.to_owned()),
             length: arguments.number("--length", 0..=100_000, 600)?,
             out: arguments.path("--out").unwrap_or_else(|| PathBuf::from("out")),
         };
         arguments.finish()?;
+        if options.prompt.is_empty() {
+            return Err("--prompt takes a text of one character or more".to_owned());
+        }
         shared::picture::make_folder(&options.out)?;
         run(&options).map_err(|error| error.to_string())
     })
@@ -85,7 +91,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     println!("wrote {}\n", state.display());
     let mut writer = Writer::new(training.net().clone(), &prompt, options.seed);
     println!("{}{}", options.prompt, book.text_of(&writer.write(options.length)?));
-    let curve = shared::curve::curve(training.losses());
+    let curve = shared::curve::draw(training.losses());
     shared::picture::write(&curve, &options.out, "language_model-loss.png")?;
     Ok(())
 }

@@ -87,6 +87,40 @@ fn large_arrays_are_copied_in_parts() {
 
 // one device: a GPU of a driver for tests
 #[test]
+fn a_copy_that_fails_between_others_is_an_error_and_can_be_repeated() {
+    let test = "a_copy_that_fails_between_others_is_an_error_and_can_be_repeated";
+    // Six parts are sent; of those that come back the second and, later, the fourth fail.
+    if !is_alone(test, "FAKE_CUDA_FAIL=copy:8,copy:12") {
+        return;
+    }
+    let values: Vec<f32> = (0..(5 << 18) + 3).map(|number| number as f32).collect();
+    let x = floats(FIRST, &values);
+    for _ in 0..2 {
+        let error = x.to_vec().unwrap_err();
+        assert!(error.to_string().contains("a copy on `cuda:0` failed"), "{error}");
+    }
+    assert_eq!(x.to_vec().unwrap(), values);
+    assert_eq!(floats(FIRST, &values[1..]).to_vec().unwrap(), values[1..]);
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn a_launch_without_an_event_has_failed_and_the_next_one_runs() {
+    // Copies have made two events before.
+    if !is_alone("a_launch_without_an_event_has_failed_and_the_next_one_runs", "FAKE_CUDA_FAIL=event:3") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 1000]);
+    let error = (&x * 3.0).to_vec().unwrap_err();
+    assert!(error.to_string().contains("queueing a launch on `cuda:0` failed"), "{error}");
+    for factor in 1..10_u8 {
+        assert_eq!((&x * f32::from(factor)).to_vec().unwrap(), vec![f32::from(factor); 1000]);
+    }
+    assert_cpu_goes_on();
+}
+
+// one device: a GPU of a driver for tests
+#[test]
 fn many_threads_use_one_gpu() {
     if !is_alone("many_threads_use_one_gpu", "FAKE_CUDA_SEED=7") {
         return;

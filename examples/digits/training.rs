@@ -9,6 +9,7 @@ use jit::prelude::*;
 
 use crate::data::{Sample, tensors};
 use crate::nets::Net;
+use crate::shared::checkpoint;
 
 const BATCH: usize = 32;
 
@@ -94,9 +95,7 @@ impl<M: Traverse + Clone + 'static> Training<M> {
 
     /// Returns the state and the losses so far.
     pub(crate) fn checkpoint(&self) -> StateDict {
-        let mut state = StateDict::checkpoint(&self.state);
-        state.insert("losses", &Tensor::from(self.losses.clone()));
-        state
+        checkpoint::checkpoint(&self.state, &self.losses)
     }
 
     pub(crate) fn save(&self, path: &Path) -> jit::Result<()> {
@@ -104,9 +103,7 @@ impl<M: Traverse + Clone + 'static> Training<M> {
     }
 
     pub(crate) fn load(&mut self, path: &Path) -> jit::Result<()> {
-        let mut state = StateDict::open(path)?;
-        self.losses = state.get::<f32>("losses")?.to_vec()?;
-        state.remove("losses");
-        state.restore(&mut self.state)
+        self.losses = checkpoint::load(path, &mut self.state)?;
+        Ok(())
     }
 }

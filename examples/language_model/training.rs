@@ -8,6 +8,7 @@ use jit::prelude::*;
 use jit::random::Generator;
 
 use crate::net::{CONTEXT, Net};
+use crate::shared::checkpoint;
 
 /// The number of pieces of the book in a step.
 pub(crate) const BATCH: usize = 32;
@@ -100,9 +101,7 @@ impl Training {
 
     /// Returns the state and the losses so far.
     pub(crate) fn checkpoint(&self) -> StateDict {
-        let mut state = StateDict::checkpoint(&self.state);
-        state.insert("losses", &Tensor::from(self.losses.clone()));
-        state
+        checkpoint::checkpoint(&self.state, &self.losses)
     }
 
     pub(crate) fn save(&self, path: &Path) -> jit::Result<()> {
@@ -110,9 +109,7 @@ impl Training {
     }
 
     pub(crate) fn load(&mut self, path: &Path) -> jit::Result<()> {
-        let mut state = StateDict::open(path)?;
-        self.losses = state.get::<f32>("losses")?.to_vec()?;
-        state.remove("losses");
-        state.restore(&mut self.state)
+        self.losses = checkpoint::load(path, &mut self.state)?;
+        Ok(())
     }
 }

@@ -6,11 +6,14 @@ const WHITE: Rgb<u8> = Rgb([255; 3]);
 const GREY: Rgb<u8> = Rgb([220; 3]);
 const BLUE: Rgb<u8> = Rgb([30, 90, 200]);
 
-/// Draws losses on a logarithmic scale, with a line at each power of ten.
+/// Draws losses on a logarithmic scale, with a line at each power of ten; nothing if there are none.
 #[allow(dead_code, reason = "not every example trains")]
-pub(crate) fn curve(losses: &[f32]) -> RgbImage {
+pub(crate) fn draw(losses: &[f32]) -> RgbImage {
     let (width, height) = (640, 360);
     let mut picture = RgbImage::from_pixel(width, height, WHITE);
+    if losses.is_empty() {
+        return picture;
+    }
     let logs: Vec<f32> = losses.iter().map(|loss| loss.max(1e-6).log10()).collect();
     let low = logs.iter().copied().fold(f32::MAX, f32::min).floor();
     let high = logs.iter().copied().fold(f32::MIN, f32::max).ceil().max(low + 1.0);

@@ -2,11 +2,19 @@
 
 use std::ffi::{c_uchar, c_void};
 
-use crate::codes::Code;
+use crate::codes::{self, Code};
 use crate::executor::enqueue;
-use crate::state::lock;
+use crate::state::{State, lock};
 use crate::stream::Op;
 use crate::{code, context, violation};
+
+/// Queues a copy, unless it is to fail.
+fn queue(state: &mut State, device: usize, stream: *mut c_void, op: Op) -> Code {
+    if state.failures.count("copy") {
+        return codes::LAUNCH_OUT_OF_RESOURCES;
+    }
+    code(enqueue(state, device, stream as usize, op))
+}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
@@ -19,7 +27,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
     let mut state = lock();
     state.check_pinned(from as usize, size_bytes);
     state.containing(to, size_bytes, "a copy to the device");
-    code(enqueue(&mut state, device, stream as usize, Op::ToDevice { from: from as usize, to, size_bytes }))
+    queue(&mut state, device, stream, Op::ToDevice { from: from as usize, to, size_bytes })
 }
 
 #[unsafe(no_mangle)]
@@ -33,7 +41,7 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
     let mut state = lock();
     state.check_pinned(to as usize, size_bytes);
     state.containing(from, size_bytes, "a copy to the host");
-    code(enqueue(&mut state, device, stream as usize, Op::ToHost { from, to: to as usize, size_bytes }))
+    queue(&mut state, device, stream, Op::ToHost { from, to: to as usize, size_bytes })
 }
 
 #[unsafe(no_mangle)]
@@ -44,7 +52,7 @@ pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, size_bytes: us
     if devices[0] != devices[1] {
         violation("a copy between devices that is none of peers");
     }
-    code(enqueue(&mut state, device, stream as usize, Op::OnDevice { from, to, size_bytes }))
+    queue(&mut state, device, stream, Op::OnDevice { from, to, size_bytes })
 }
 
 #[unsafe(no_mangle)]
@@ -64,7 +72,7 @@ pub unsafe extern "C" fn cuMemcpyPeerAsync(
             violation("memory is not on the device of its context");
         }
     }
-    code(enqueue(&mut state, device, stream as usize, Op::OnDevice { from, to, size_bytes }))
+    queue(&mut state, device, stream, Op::OnDevice { from, to, size_bytes })
 }
 
 #[unsafe(no_mangle)]

@@ -26,6 +26,9 @@ pub unsafe extern "C" fn cuEventCreate(event: *mut *mut c_void, flags: c_uint) -
     if let Err(lost) = state.check(device) {
         return lost;
     }
+    if state.failures.count("event") {
+        return codes::OUT_OF_MEMORY;
+    }
     let handle = state.new_handle();
     state.events.insert(handle, Event { has_time: flags & 2 == 0, ..Event::default() });
     *event = handle as *mut c_void;

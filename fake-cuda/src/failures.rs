@@ -6,6 +6,8 @@
 //! | `init` | the initialisation, as where the kernel's module of the driver is missing |
 //! | `allocation:5` | the fifth allocation of memory of a device; `allocation:5+`: that and all later ones |
 //! | `pinned:1` | an allocation of pinned memory |
+//! | `copy:3` | the call of the third copy |
+//! | `event:3` | making the third event |
 //! | `module:1` | loading a module: its text is refused |
 //! | `launch:3` | the call of the third launch |
 //! | `lost:3` | the third launch accesses memory that does not exist, after which the device is lost |

@@ -1,6 +1,7 @@
 //! A launch whose code is found, as the machine of its device receives it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backend::RawArgument;
 use crate::cache::Entry;
@@ -8,10 +9,11 @@ use crate::memory::Buffer;
 use crate::memory::failure::Failure;
 use crate::memory::order::Pending;
 use crate::stats::events::Traffic;
-use crate::stats::{Preparation, Record, Time};
+use crate::stats::{self, Preparation, Record, Time, Watched};
+use crate::sync::Mutex;
 use crate::{Label, Site};
 
-use super::Checks;
+use super::{Checks, failures};
 
 /// The argument for a parameter of a kernel.
 #[derive(Clone, Debug)]
@@ -113,6 +115,28 @@ impl Ready {
         });
         each.collect()
     }
+}
+
+/// Where statistics find the time that a launch took, and what profiles note.
+pub(super) type Observed = (Arc<AtomicU64>, Option<Box<Watched>>);
+
+/// Tells statistics and profiles when a launch on a stream ran.
+pub(super) fn measure((time, watched): &Observed, started_ns: u64, ended_ns: u64) {
+    let elapsed_ns = ended_ns.saturating_sub(started_ns);
+    stats::count_busy(elapsed_ns);
+    time.store(elapsed_ns.max(1), Ordering::Release);
+    if let Some(watched) = watched {
+        watched.worked(started_ns, ended_ns);
+        watched.finish(started_ns, ended_ns);
+    }
+}
+
+/// Releases the buffers of a launch on a stream that is done, and stores its failure.
+pub(super) fn end(accessed: &Mutex<Vec<Accessed>>, pending: &Arc<dyn Pending>, failure: Option<&Arc<Failure>>) {
+    let accessed = std::mem::take(&mut *accessed.lock());
+    release(&accessed, pending, failure);
+    drop(accessed);
+    failure.into_iter().for_each(failures::note);
 }
 
 /// Removes a launch that is done from the lists of its buffers. Those that it should have written get its failure.

@@ -64,17 +64,25 @@ impl Copies {
         Ok(Staging { memory, passed: [event()?, event()?] })
     }
 
-    /// Copies bytes to the device. Returns when they are there.
-    pub(super) fn to_device(&self, address: u64, source: &[u8]) -> Result<(), Error> {
+    /// Copies through staging memory. After an error, copies that were queued may still use it, so they are waited for.
+    fn staged(&self, copy: impl FnOnce(&Staging) -> Result<(), Failed>) -> Result<(), Error> {
         let _context = self.gpu.enter().map_err(|failed| self.error(failed))?;
         let staging = self.take_staging()?;
-        for (place, part) in source.chunks(HALF_BYTES).enumerate() {
-            self.send(&staging, place, address, part).map_err(|failed| self.error(failed))?;
+        let outcome = copy(&staging);
+        if outcome.is_err() {
+            let _ = self.wait();
         }
-        let parts = source.len().div_ceil(HALF_BYTES);
-        staging.wait_for_last(parts).map_err(|failed| self.error(failed))?;
         self.staging.lock().push(staging);
-        Ok(())
+        outcome.map_err(|failed| self.error(failed))
+    }
+
+    /// Copies bytes to the device. Returns when they are there.
+    pub(super) fn to_device(&self, address: u64, source: &[u8]) -> Result<(), Error> {
+        self.staged(|staging| {
+            let mut parts = source.chunks(HALF_BYTES).enumerate();
+            parts.try_for_each(|(place, part)| self.send(staging, place, address, part))?;
+            staging.wait_for_last(source.len().div_ceil(HALF_BYTES))
+        })
     }
 
     fn send(&self, staging: &Staging, place: usize, address: u64, part: &[u8]) -> Result<(), Failed> {
@@ -97,22 +105,19 @@ impl Copies {
 
     /// Copies bytes to the host.
     pub(super) fn to_host(&self, address: u64, target: &mut [u8]) -> Result<(), Error> {
-        let _context = self.gpu.enter().map_err(|failed| self.error(failed))?;
-        let staging = self.take_staging()?;
-        let parts: Vec<&mut [u8]> = target.chunks_mut(HALF_BYTES).collect();
-        let lens: Vec<usize> = parts.iter().map(|part| part.len()).collect();
-        for (place, part) in parts.into_iter().enumerate() {
-            let each = place..lens.len().min(place + 2);
-            // Both halves at first, and then the one that becomes free.
-            let ahead = if place == 0 { each } else { (place + 1).min(lens.len())..each.end };
-            ahead
-                .into_iter()
-                .try_for_each(|next| self.request(&staging, next, address, lens[next]))
-                .map_err(|f| self.error(f))?;
-            staging.receive(place, part).map_err(|failed| self.error(failed))?;
-        }
-        self.staging.lock().push(staging);
-        Ok(())
+        let lens: Vec<usize> = target.chunks(HALF_BYTES).map(<[u8]>::len).collect();
+        let request = |staging: &Staging, place: usize| match lens.get(place) {
+            Some(len) => self.request(staging, place, address, *len),
+            None => Ok(()),
+        };
+        self.staged(|staging| {
+            // Both halves at first, and then each when it becomes free.
+            [0, 1].into_iter().try_for_each(|place| request(staging, place))?;
+            target.chunks_mut(HALF_BYTES).enumerate().try_for_each(|(place, part)| {
+                staging.receive(place, part)?;
+                request(staging, place + 2)
+            })
+        })
     }
 
     fn request(&self, staging: &Staging, place: usize, address: u64, len: usize) -> Result<(), Failed> {
@@ -145,7 +150,7 @@ impl Copies {
         if size_bytes == 0 {
             return Ok(());
         }
-        if ptr_eq(from, to) {
+        if std::ptr::eq(from, to) {
             // SAFETY: both are as long, and nobody else accesses the target.
             let code = unsafe { sys::cuMemcpyDtoDAsync_v2(target, source, size_bytes, self.raw) };
             check("cuMemcpyDtoDAsync", code)?;
@@ -157,10 +162,6 @@ impl Copies {
         }
         self.wait()
     }
-}
-
-fn ptr_eq(a: &Gpu, b: &Gpu) -> bool {
-    std::ptr::eq(a, b)
 }
 
 impl Staging {

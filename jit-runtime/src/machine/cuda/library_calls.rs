@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicU64;
 use cudarc::driver::sys;
 
 use super::kernels::Prepared;
-use super::stream::{Afterwards, Observed};
+use super::stream::Afterwards;
 use super::{Cuda, host_calls};
 use crate::backend::cuda::library::{MAX_LEN, Plan, count_true, list_true};
 use crate::config::Device;
 use crate::ir::Type;
 use crate::machine::library::{self, Operand};
-use crate::machine::work::Accessed;
+use crate::machine::work::{Accessed, Observed};
 use crate::memory::Buffer;
 use crate::stats::events::Traffic;
 use crate::{Error, Label, Site, stats};

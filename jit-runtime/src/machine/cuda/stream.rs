@@ -14,20 +14,17 @@ use super::event::{Event, new_stream};
 use crate::backend::cuda::driver::{Failed, Gpu};
 use crate::memory::failure::Failure;
 use crate::memory::order::{self, Pending};
-use crate::stats::{self, Watched, now_ns};
+use crate::stats::now_ns;
 use crate::sync::{Condvar, Mutex};
 use crate::{Error, ErrorKind, Label, Site, fork};
 
-use super::super::failures;
-use super::super::work::{Accessed, release};
+use super::super::work::{Accessed, Observed, end, measure};
 
 /// A thread that has queued so many waits for the oldest one.
 const MOST_IN_FLIGHT: usize = 1024;
 
 /// What remains to be done on the host when a launch is done: it may find that the launch failed.
 pub(super) type Afterwards = Box<dyn FnOnce() -> Result<(), Error> + Send>;
-/// Where statistics find the time that a launch took, and what profiles note.
-pub(super) type Observed = (Arc<AtomicU64>, Option<Box<Watched>>);
 
 /// The stream of one GPU.
 pub(super) struct Stream {
@@ -71,7 +68,8 @@ pub(super) struct Flight {
 enum State {
     /// It is registered, and about to be queued.
     Registered,
-    /// The event behind it, and one before it if its time is wanted. None could be recorded if the device is lost.
+    /// The event behind it, and one before it if its time is wanted. If none could be recorded, it is done, or the
+    /// device is lost.
     Queued(Option<Events>),
     Done,
 }
@@ -157,7 +155,7 @@ impl Stream {
     ) -> (Result<(), Error>, Option<Events>) {
         let is_timed = flight.observed.1.is_some();
         let refused = |failed: Failed| self.gpu.error("queueing a launch", failed);
-        let context = match self.gpu.enter() {
+        let _context = match self.gpu.enter() {
             Ok(context) => context,
             Err(failed) => return (Err(refused(failed)), None),
         };
@@ -169,10 +167,14 @@ impl Stream {
         let start = is_timed.then(mark).transpose();
         let outcome = queue(self.raw);
         let end = mark();
-        drop(context);
         match (start, end) {
             (Ok(start), Ok(end)) => (outcome, Some(Events { start, end })),
-            (Err(failed), _) | (_, Err(failed)) => (outcome.and(Err(refused(failed))), None),
+            (Err(failed), _) | (_, Err(failed)) => {
+                // Without an event nobody would know when the memory is free.
+                // SAFETY: the stream exists, and its context is current.
+                unsafe { sys::cuStreamSynchronize(self.raw) };
+                (outcome.and(Err(refused(failed))), None)
+            }
         }
     }
 
@@ -243,27 +245,18 @@ impl Flight {
     }
 
     fn measure(&self, elapsed_ns: Option<u64>) {
-        let (time, watched) = &self.observed;
         let ended_ns = now_ns();
         let before_ns = self.stream.last_end_ns.swap(ended_ns, Ordering::Relaxed);
         // Without events that have times: since it was queued, or since the launch before was done.
         let elapsed_ns = elapsed_ns.unwrap_or_else(|| ended_ns.saturating_sub(self.queued_ns.max(before_ns)));
         let started_ns = ended_ns.saturating_sub(elapsed_ns);
-        stats::count_busy(elapsed_ns);
-        time.store(elapsed_ns.max(1), Ordering::Release);
-        if let Some(watched) = watched {
-            watched.worked(started_ns, ended_ns);
-            watched.finish(started_ns, ended_ns);
-        }
+        measure(&self.observed, started_ns, ended_ns);
     }
 
     /// Releases the buffers, with the failure, and wakes those who wait.
     fn end(self: &Arc<Self>) {
-        let accessed = std::mem::take(&mut *self.accessed.lock());
         let pending: Arc<dyn Pending> = Arc::<Flight>::clone(self);
-        release(&accessed, &pending, self.failure.get());
-        drop(accessed);
-        self.failure.get().into_iter().for_each(failures::note);
+        end(&self.accessed, &pending, self.failure.get());
         *self.state.lock() = State::Done;
         self.changed.notify_all();
     }

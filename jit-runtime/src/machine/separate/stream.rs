@@ -7,24 +7,20 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::cancel::Token;
 use crate::config::Device;
 use crate::memory::failure::Failure;
 use crate::memory::order::{self, Pending};
-use crate::stats::{self, Watched, now_ns};
+use crate::stats::now_ns;
 use crate::sync::{Condvar, Mutex};
 use crate::{Error, Label, Site, fork};
 
-use super::super::failures;
-use super::super::work::{Accessed, release};
+use super::super::work::{Accessed, Observed, end, measure};
 
 /// What a launch does.
 type Work = Box<dyn FnOnce(&Token) -> Result<(), Error> + Send>;
-/// Where statistics find the time that a launch took, and what profiles note.
-type Observed = (Arc<AtomicU64>, Option<Box<Watched>>);
 
 /// The queue of one machine.
 pub(super) struct Stream {
@@ -90,29 +86,14 @@ impl Job {
         }));
         let failed = inherited.or_else(|| Failure::of(outcome, self.label, self.site));
         failed.into_iter().for_each(|failure| _ = self.failure.set(failure));
-        self.measure(started_ns);
+        measure(&self.observed, started_ns, now_ns());
         self.end();
-    }
-
-    fn measure(&self, started_ns: u64) {
-        let (time, watched) = &self.observed;
-        let ended_ns = now_ns();
-        let elapsed_ns = ended_ns.saturating_sub(started_ns);
-        stats::count_busy(elapsed_ns);
-        time.store(elapsed_ns.max(1), Ordering::Release);
-        if let Some(watched) = watched {
-            watched.worked(started_ns, ended_ns);
-            watched.finish(started_ns, ended_ns);
-        }
     }
 
     /// Releases the buffers, with the failure, and wakes those who wait.
     fn end(self: &Arc<Self>) {
-        let accessed = std::mem::take(&mut *self.accessed.lock());
         let pending: Arc<dyn Pending> = Arc::<Job>::clone(self);
-        release(&accessed, &pending, self.failure.get());
-        drop(accessed);
-        self.failure.get().into_iter().for_each(failures::note);
+        end(&self.accessed, &pending, self.failure.get());
         *self.is_done.lock() = true;
         self.done.notify_all();
     }

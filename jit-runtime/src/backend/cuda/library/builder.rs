@@ -32,26 +32,15 @@ impl DerefMut for Builder {
     }
 }
 
-/// Methods for instructions with two operands and a result of 32 bits.
-macro_rules! words {
-    ($($name:ident: $opcode:literal;)*) => {$(
+/// Methods for instructions with two operands and a result of a class.
+macro_rules! instructions {
+    ($($class:ident { $($name:ident: $opcode:literal;)* })*) => {$($(
         pub(super) fn $name(&mut self, a: impl Into<Operand>, b: impl Into<Operand>) -> Register {
-            let result = self.register(Class::Word);
+            let result = self.register(Class::$class);
             self.write($opcode, result, &[a.into(), b.into()]);
             result
         }
-    )*};
-}
-
-/// Methods for comparisons.
-macro_rules! tests {
-    ($($name:ident: $opcode:literal;)*) => {$(
-        pub(super) fn $name(&mut self, a: impl Into<Operand>, b: impl Into<Operand>) -> Register {
-            let result = self.register(Class::Predicate);
-            self.write($opcode, result, &[a.into(), b.into()]);
-            result
-        }
-    )*};
+    )*)*};
 }
 
 impl Builder {
@@ -131,25 +120,26 @@ impl Builder {
 
     // --- words
 
-    words! {
-        add: "add.u32";
-        sub: "sub.u32";
-        mul: "mul.lo.u32";
-        div: "div.u32";
-        rem: "rem.u32";
-        min: "min.u32";
-        and: "and.b32";
-        shl: "shl.b32";
-        shr: "shr.u32";
-    }
-
-    tests! {
-        is_less: "setp.lt.u32";
-        at_most: "setp.le.u32";
-        is_equal: "setp.eq.u32";
-        differs: "setp.ne.u32";
-        both: "and.pred";
-        either: "or.pred";
+    instructions! {
+        Word {
+            add: "add.u32";
+            sub: "sub.u32";
+            mul: "mul.lo.u32";
+            div: "div.u32";
+            rem: "rem.u32";
+            min: "min.u32";
+            and: "and.b32";
+            shl: "shl.b32";
+            shr: "shr.u32";
+        }
+        Predicate {
+            is_less: "setp.lt.u32";
+            at_most: "setp.le.u32";
+            is_equal: "setp.eq.u32";
+            differs: "setp.ne.u32";
+            both: "and.pred";
+            either: "or.pred";
+        }
     }
 
     pub(super) fn negated(&mut self, condition: Register) -> Register {

@@ -60,7 +60,7 @@ pub(super) fn launch(launch: Launch) -> Result<(), Error> {
         (Call::Fill(bits), [], [output]) => fill::launch(context, bits, output),
         (Call::Prefix(prefix), [input], [output]) => prefix::launch(context, prefix, input, output),
         (Call::MatMul(product), [a, b], [c]) => matmul::launch(context, product, a, b, c),
-        (Call::Convolve(convolution), [a, b], [c]) => convolve::launch(context, convolution, a, b, c),
+        (Call::Convolve(convolution), [a, b], [c]) => convolve::launch(context, convolution, [a, b, c]),
         (Call::Sort(sort), [input], outputs) => sort::launch(context, sort, input, outputs),
         _ => Err(refuse(call.name(), site, "the numbers of inputs or outputs are wrong".into())),
     }

@@ -46,28 +46,16 @@ const COPIED: usize = 1 << 16;
 const UNIT_PRODUCTS: usize = 1 << 17;
 
 /// Launches an operation that was checked.
-pub(super) fn launch(
-    context: Context,
-    convolution: Convolution,
-    a: &Operand,
-    b: &Operand,
-    c: &Operand,
-) -> Result<(), Error> {
-    match c.ty {
-        Type::F64 => launch_typed::<f64>(context, convolution, a, b, c),
-        Type::F16 => launch_typed::<f16>(context, convolution, a, b, c),
-        Type::BF16 => launch_typed::<bf16>(context, convolution, a, b, c),
-        _ => launch_typed::<f32>(context, convolution, a, b, c),
+pub(super) fn launch(context: Context, convolution: Convolution, operands: [&Operand; 3]) -> Result<(), Error> {
+    match operands[2].ty {
+        Type::F64 => launch_typed::<f64>(context, convolution, operands),
+        Type::F16 => launch_typed::<f16>(context, convolution, operands),
+        Type::BF16 => launch_typed::<bf16>(context, convolution, operands),
+        _ => launch_typed::<f32>(context, convolution, operands),
     }
 }
 
-fn launch_typed<T: Element>(
-    context: Context,
-    convolution: Convolution,
-    a: &Operand,
-    b: &Operand,
-    c: &Operand,
-) -> Result<(), Error> {
+fn launch_typed<T: Element>(context: Context, convolution: Convolution, [a, b, c]: [&Operand; 3]) -> Result<(), Error> {
     match convolution.sought {
         Sought::Result | Sought::Input => correlate::launch::<T>(context, convolution, a, b, c),
         Sought::Kernel => kernels::launch::<T>(context, convolution, a, b, c),

@@ -278,3 +278,26 @@ fn neighbours_of_library_results_are_read_where_they_are_used_and_small_tables_m
         assert!(widths.contains(&256), "{widths:?}");
     });
 }
+
+/// The sum of arrays of 300 × 40 numbers, all different.
+fn combined(arrays: usize) -> Tensor<f32> {
+    let array = |k: usize| resident(&(0..12_000).map(|i| ((i * (k + 3)) % 101) as f32).collect::<Vec<_>>());
+    let arrays: Vec<_> = (0..arrays).map(|k| Tensor::from_array(array(k), &[300, 40])).collect();
+    arrays[1..].iter().fold(arrays[0].clone(), |sum, x| sum + x)
+}
+
+#[test]
+fn sums_along_axes_share_an_expression_of_many_arrays_and_compute_one_of_few() {
+    on_each_device(|| {
+        for (arrays, writes) in [(2, 0), (8, 0), (9, 1), (40, 1)] {
+            let x = combined(arrays);
+            let (rows, columns) = (x.sum(1), x.sum(0));
+            let (widths, _) = kernels(|| jit::eval(&(&rows, &columns)).unwrap());
+            let full = widths.iter().filter(|&&width| width == 12_000).count();
+            assert_eq!(full, writes, "{arrays} arrays: {widths:?}");
+            jit::eval(&x).unwrap();
+            assert_eq!(rows.to_vec().unwrap(), x.sum(1).to_vec().unwrap(), "{arrays} arrays");
+            assert_eq!(columns.to_vec().unwrap(), x.sum(0).to_vec().unwrap(), "{arrays} arrays");
+        }
+    });
+}

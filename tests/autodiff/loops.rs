@@ -302,7 +302,7 @@ fn additions_to_arrays_in_inner_loops() {
 #[test]
 fn writes_to_arrays_in_loops() {
     check(|x| {
-        // Each element has one lane that writes it.
+        // Each element has one lane that writes it, in several iterations.
         let mut out = x * 3.0;
         let y = each_writes(x, &mut out, 20);
         &out * &out + y
@@ -317,7 +317,7 @@ fn each_writes(x: &Float64, out: &mut Float64, n: u32) -> Float64 {
     while k < n {
         y = (&y * x + 0.1).sin();
         if &lane % 2 == 0 {
-            out.scatter(&(&y * &y), &((&lane + &k / 3 * 2) % 6));
+            out.scatter(&(&y * &y), &(&lane + &k / 5 % 2));
         }
         k += 5;
     }

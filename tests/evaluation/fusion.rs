@@ -282,7 +282,7 @@ fn neighbours_of_library_results_are_read_where_they_are_used_and_small_tables_m
 /// The sum of arrays of 300 × 40 numbers, all different.
 fn combined(arrays: usize) -> Tensor<f32> {
     let array = |k: usize| resident(&(0..12_000).map(|i| ((i * (k + 3)) % 101) as f32).collect::<Vec<_>>());
-    let arrays: Vec<_> = (0..arrays).map(|k| Tensor::from_array(array(k), &[300, 40])).collect();
+    let arrays: Vec<_> = (0..arrays).map(|k| Tensor::from_array(array(k), [300, 40])).collect();
     arrays[1..].iter().fold(arrays[0].clone(), |sum, x| sum + x)
 }
 

@@ -37,9 +37,9 @@ const LAUNCH_COST: u32 = 40_000;
 /// An expression that reads memory so often is not copied even once: it computes a value from its neighbours, and what
 /// gathers from it probably does the same.
 const MANY_READS: usize = 5;
-/// So many reads at most are repeated where each element of the expression is read once. An expression of more arrays is
-/// probably part of several values, as the gradients behind a chain of residual blocks are, and each would read all of
-/// them again; one more array to write and read costs little beside so many.
+/// So many reads at most are repeated where each element of the expression is read once. An expression of more arrays
+/// is probably part of several values, as the gradients behind a chain of residual blocks are, and each would read all
+/// of them again; one more array to write and read costs little beside so many.
 const MOST_READS_ONCE: usize = 8;
 /// Arrays of fewer lanes are computed as fast as a kernel is launched.
 const FEW_LANES: usize = 512;
@@ -74,10 +74,10 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     }
 }
 
-/// Like [`gather`] at indices that are in range, and of which no two are equal, in all lanes and iterations of the loop
-/// around it: an expression is then recomputed once at most, and so may cost as much as it likes, but not read more than
-/// [`MOST_READS_ONCE`] arrays. `known` returns expressions of the lane number of the source, each with its value at the
-/// index; it is called only for expressions.
+/// Like [`gather`] at indices that are in range, and of which no two are equal, in all lanes and iterations of the
+/// loop around it: an expression is then recomputed once at most, and so may cost as much as it likes, but not read
+/// more than [`MOST_READS_ONCE`] arrays. `known` returns expressions of the lane number of the source, each with its
+/// value at the index; it is called only for expressions.
 #[track_caller]
 pub(crate) fn gather_once(
     source: &Var,

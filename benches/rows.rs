@@ -23,6 +23,7 @@
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
 //! | `rows/processes.rs` | rows `P…`: from the start of a process to its result, cold and warm |
 //! | `rows/derivatives.rs` | rows `A…`: derivatives in reverse mode |
+//! | `rows/training.rs` | rows `N…`: steps of training of networks, as in the examples |
 //! | `rows/general/` | rows `G…`: programs of many kinds, beside the same in plain Rust, on one thread and on all |
 //! | `rows/report.rs` | runs this program and those of other systems by turns, and writes a page |
 #![allow(clippy::print_stdout, reason = "this program prints its rows")]
@@ -57,6 +58,8 @@ mod tensors;
 mod throughput;
 #[path = "rows/tiers.rs"]
 mod tiers;
+#[path = "rows/training.rs"]
+mod training;
 
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -106,6 +109,8 @@ const ROWS: &[Row] = &[
     Row { name: "A01.evaluated", what: "the same, each product evaluated", run: derivatives::evaluated },
     Row { name: "A02", what: "training a network of 64-64-64-1 on 2^14 rows, frozen", run: derivatives::trained },
     Row { name: "A02.unfrozen", what: "the same, not frozen", run: derivatives::trained_unfrozen },
+    Row { name: "N01", what: "training a convolutional network on 32 digits, frozen", run: training::digits },
+    Row { name: "N02", what: "training a transformer on 32 × 64 characters, frozen", run: training::transformer },
     Row { name: "P01.50", what: "process start to printed result, 50 operations", run: processes::start_50 },
     Row { name: "P01.500", what: "the same, 500 operations", run: processes::start_500 },
     Row { name: "P01.5000", what: "the same, 5000 operations", run: processes::start_5000 },

@@ -118,6 +118,9 @@ pub(crate) fn write(request: &Request, rows: &[&Row]) -> Result<(), String> {
     let page = include_str!("report.md")
         .replace("{machine}", &machine(request))
         .replace("{throughput}", &part(request, rows, &table, 'W'))
+        .replace("{derivatives}", &part(request, rows, &table, 'A'))
+        .replace("{training}", &part(request, rows, &table, 'N'))
+        .replace("{programs}", &programs(rows, &table))
         .replace("{latency}", &part(request, rows, &table, 'L'))
         .replace("{processes}", &part(request, rows, &table, 'P'))
         .replace("{pairs}", &part(request, rows, &table, 'T'))
@@ -196,6 +199,37 @@ fn part(request: &Request, rows: &[&Row], table: &Table, letter: char) -> String
     text
 }
 
+/// The metrics of a program, beside its ratio.
+const VARIANTS: [&str; 4] = ["jit", "frozen", "plain", "rayon"];
+
+/// The table of the programs beside plain Rust, and the geometric mean of their ratios.
+fn programs(rows: &[&Row], table: &Table) -> String {
+    let mut text = format!(
+        "| row | what | {OURS}, ms | frozen, ms | plain Rust, ms | by rayon, ms | best of Rust / best of {OURS} |\n\
+         |---|---|---|---|---|---|---|"
+    );
+    let mut logarithms = Vec::new();
+    for row in rows {
+        let Some(ratio) = ratio(row.name, table) else { continue };
+        logarithms.push(ratio.ln());
+        let _ = write!(text, "\n| {} | {} |", row.name, row.what);
+        for variant in VARIANTS {
+            let key = Key { workload: row.name.into(), metric: variant.into(), unit: "ms".into() };
+            let value = table.median(&key, 0).map_or_else(|| "–".into(), short);
+            let _ = write!(text, " {value} |");
+        }
+        let _ = write!(text, " {ratio:.2} |");
+    }
+    let mean = (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp();
+    let _ = write!(text, "\n\nThe geometric mean of the ratios is {mean:.2}.");
+    text
+}
+
+/// How many times as fast as plain Rust a program is.
+fn ratio(workload: &str, table: &Table) -> Option<f64> {
+    table.median(&Key { workload: workload.into(), metric: "ratio".into(), unit: "x".into() }, 0)
+}
+
 /// The measurements in which another system is faster.
 fn behind(request: &Request, table: &Table) -> String {
     let mut text = String::new();
@@ -216,6 +250,10 @@ fn behind(request: &Request, table: &Table) -> String {
                 _ => {}
             }
         }
+    }
+    for key in table.keys.iter().filter(|key| key.metric == "ratio" && key.workload.starts_with('G')) {
+        let Some(ratio) = table.median(key, 0).filter(|ratio| *ratio < 1.0) else { continue };
+        let _ = writeln!(text, "- {}: {ratio:.2} of the speed of plain Rust", key.workload);
     }
     if text.is_empty() { "None in this run.\n".into() } else { text }
 }

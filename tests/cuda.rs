@@ -205,6 +205,7 @@ fn a_lost_gpu_is_an_error_and_other_devices_go_on() {
 }
 
 // one device: a GPU of a driver for tests
+// rows: O58
 #[test]
 fn code_that_the_driver_refuses_is_an_error_with_its_reason() {
     if !is_alone("code_that_the_driver_refuses_is_an_error_with_its_reason", "FAKE_CUDA_FAIL=module:1") {

@@ -89,3 +89,32 @@ fn values_without_contents_stay_lazy_and_gradients_flow() {
         assert_eq!(x.grad().to_vec().unwrap(), [2.0, 4.0]);
     });
 }
+
+/// The memory of this process that is in use, in KiB.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+// one device: the graph is the same on all
+// rows: O70
+#[test]
+fn a_million_operations_leave_nothing_behind() {
+    if alone("eager::a_million_operations_leave_nothing_behind", "").is_some() {
+        return;
+    }
+    jit::set_mode(Mode::Eager);
+    let mut x = Float::opaque(4.0);
+    let mut steps = |count: u32| {
+        for _ in 0..count {
+            x = &x * 0.5 + 1.0;
+        }
+        assert_eq!(x.item().unwrap(), 2.0);
+        (jit::whos().lines().count(), jit::memory().live_bytes)
+    };
+    let before = steps(20_000);
+    let resident = resident_kib();
+    assert_eq!(steps(480_000), before);
+    assert!(resident_kib() < resident + 4096, "{resident} KiB grew to {}", resident_kib());
+}

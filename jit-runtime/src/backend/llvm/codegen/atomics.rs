@@ -3,7 +3,7 @@
 //!
 //! Each active lane updates its element by an atomic operation, in a loop over the set bits of the mask. If all lanes
 //! share the index, they are combined in registers first, and one atomic operation follows; for sums of integers even
-//! if each lane needs the old value. Targets that no other thread accesses are updated by plain operations.
+//! if each lane needs the old value. Targets that no other thread accesses are updated by plain operations: `private`.
 
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp;
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp::*;
@@ -12,7 +12,6 @@ use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 use smallvec::SmallVec;
 
 use super::{Codegen, Packets};
-use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
 use crate::ir::{AtomicOp, ParamId, ReduceOp, Type, Value};
 
@@ -42,104 +41,6 @@ impl Codegen<'_> {
                 codegen.update(AtomicOp::Reduce(op), buffer, parts[0], parts[1]);
                 Results::new()
             });
-        });
-    }
-
-    /// Each lane combines into an element that no other thread accesses: a straight-line list of updates, one for each
-    /// lane. Inactive lanes update memory that is never read.
-    fn scatter_privately(
-        &mut self,
-        op: ReduceOp,
-        buffer: ParamId,
-        index: Value,
-        value: Value,
-        lanes: Option<&Packets>,
-    ) {
-        let (ty, copies_log2) = (self.kernel.param(buffer).ty(), self.options.scatters.copies_log2());
-        if copies_log2 == 0 && matches!(self.analysis.shape(index), Shape::Linear { .. }) {
-            return self.combine_consecutive(op, buffer, index, value, lanes);
-        }
-        let shared_value = self.analysis.shape(value).is_scalar().then(|| self.scalar(value));
-        let shared_value = shared_value.map(|value| self.stored_value(ty, value, 1));
-        let values = self.vectors(value);
-        let addresses = match copies_log2 {
-            0 => self.private_addresses(buffer, index, lanes),
-            copies_log2 => self.copy_addresses(buffer, index, copies_log2, lanes),
-        };
-        for packet in 0..self.packets {
-            let addresses = self.on_stack(addresses[packet]);
-            let values = match shared_value {
-                Some(_) => None,
-                None => Some(self.on_stack(self.stored_value(ty, values[packet], self.lanes))),
-            };
-            for lane in (0..u64::from(self.lanes)).map(|lane| self.emit.i64(lane)) {
-                let pointer = self.emit.ptr();
-                let address = self.emit.load(pointer, self.emit.address(pointer, addresses, lane), 8);
-                let element = self.emit.memory_type(ty);
-                let load = |values| self.emit.load(element, self.emit.address(element, values, lane), 1);
-                let value = shared_value.unwrap_or_else(|| load(values.expect("values differ or are shared")));
-                self.plain_update(op, ty, address, value);
-            }
-        }
-    }
-
-    /// Stores a vector to memory, from where its lanes are cheaper to read one by one.
-    fn on_stack(&self, vector: Raw) -> Raw {
-        let slot = self.emit.alloca(self.emit.type_of(vector), 64);
-        self.emit.store(vector, slot, 64);
-        slot
-    }
-
-    /// The addresses of elements; for lanes that are inactive or out of range, memory that is never read.
-    fn private_addresses(&mut self, buffer: ParamId, index: Value, lanes: Option<&Packets>) -> Packets {
-        let lanes = self.lanes_inside(buffer, index, lanes.cloned());
-        let (ty, indices) = (self.ty(index), self.vectors(index));
-        let addresses = indices.iter().map(|&indices| self.lane_addresses(buffer, ty, indices));
-        let Some(lanes) = lanes else { return addresses.collect() };
-        let nowhere = self.emit.alloca(self.emit.vector(self.emit.int(64), self.lanes), 64);
-        let each = self.emit.address(self.emit.int(64), nowhere, self.emit.iota(64, self.lanes, 0));
-        addresses.zip(&lanes).map(|(addresses, &lanes)| self.emit.select(lanes, addresses, each)).collect()
-    }
-
-    /// The addresses of elements that are represented by several neighbours; each lane takes another neighbour. After
-    /// the last element there is an additional one, which is never read, for lanes that are inactive or out of range.
-    fn copy_addresses(&mut self, buffer: ParamId, index: Value, copies_log2: u8, lanes: Option<&Packets>) -> Packets {
-        let (ty, indices) = (self.ty(index), self.vectors(index));
-        let log2 = self.emit.constant(self.emit.int(32), self.lanes, copies_log2.into());
-        let neighbour: Vec<Raw> =
-            (0..u64::from(self.lanes)).map(|lane| self.emit.int_const(32, lane % (1 << copies_log2))).collect();
-        let neighbour = self.emit.const_vector(&neighbour);
-        let mut addresses = Packets::new();
-        for (packet, &indices) in indices.iter().enumerate() {
-            let place = self.place_or_end(buffer, ty, indices, lanes.map(|lanes| lanes[packet]));
-            // Targets with neighbours are small, so 32 bits are enough.
-            let words = self.emit.vector(self.emit.int(32), self.lanes);
-            let place = if ty.bits() == 64 { self.emit.convert(Conversion::Trunc, place, words) } else { place };
-            let first = self.emit.shl(place, log2);
-            addresses.push(self.lane_addresses(buffer, Type::I32, self.emit.or(first, neighbour)));
-        }
-        addresses
-    }
-
-    /// Combines into consecutive elements that no other thread accesses.
-    fn combine_consecutive(
-        &mut self,
-        op: ReduceOp,
-        buffer: ParamId,
-        index: Value,
-        value: Value,
-        lanes: Option<&Packets>,
-    ) {
-        let ty = self.kernel.param(buffer).ty();
-        let values = self.vectors(value);
-        self.consecutive(buffer, index, lanes.cloned(), |codegen, addresses, lanes| {
-            for packet in 0..codegen.packets {
-                let lanes = lanes.map(|lanes| lanes[packet]);
-                let old = codegen.vector_load(ty, addresses[packet], lanes);
-                let new = codegen.combine(op, ty, old, values[packet], codegen.lanes);
-                codegen.vector_store(ty, addresses[packet], new, lanes, ty.size_bytes());
-            }
-            Packets::new()
         });
     }
 
@@ -239,7 +140,7 @@ impl Codegen<'_> {
     }
 
     /// Combines a value into memory that no other thread accesses.
-    fn plain_update(&self, op: ReduceOp, ty: Type, address: Raw, value: Raw) -> Raw {
+    pub(super) fn plain_update(&self, op: ReduceOp, ty: Type, address: Raw, value: Raw) -> Raw {
         let old = self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes());
         // Bytes that are 0 or 1 combine like truth values.
         let combined_as = if ty == Type::Bool { Type::U8 } else { ty };

@@ -66,6 +66,9 @@ impl Codegen<'_> {
         });
         let loads = loads.collect();
         self.set_vectors(result, loads);
+        if self.mask.is_none() && matches!(self.kernel.param(buffer), Param::Buffer { access: Access::Read, .. }) {
+            self.slots[result.index()].loaded_from = Some(addresses);
+        }
     }
 
     pub(super) fn vector_load(&self, ty: Type, address: Raw, mask: Option<Raw>) -> Raw {

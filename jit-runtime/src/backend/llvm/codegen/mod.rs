@@ -20,6 +20,7 @@ mod half_floats;
 mod local;
 mod memory;
 mod poll;
+mod private;
 mod reduce;
 mod rows;
 mod streams;
@@ -71,6 +72,8 @@ struct Slot {
     vectors: Option<Packets>,
     /// Whether it was computed before the loop over the packets.
     in_prologue: bool,
+    /// For each packet, the address that it was loaded from without a mask; nothing writes there.
+    loaded_from: Option<Packets>,
 }
 
 /// The state of generating one function.
@@ -226,12 +229,12 @@ impl<'a> Codegen<'a> {
     // --- values
 
     fn set_scalar(&mut self, value: Value, scalar: Raw, linear: bool) {
-        self.slots[value.index()] = Slot { scalar: Some(scalar), linear, vectors: None, in_prologue: self.in_prologue };
+        self.slots[value.index()] =
+            Slot { scalar: Some(scalar), linear, in_prologue: self.in_prologue, ..Slot::default() };
     }
 
     fn set_vectors(&mut self, value: Value, vectors: Packets) {
-        self.slots[value.index()] =
-            Slot { scalar: None, linear: false, vectors: Some(vectors), in_prologue: self.in_prologue };
+        self.slots[value.index()] = Slot { vectors: Some(vectors), in_prologue: self.in_prologue, ..Slot::default() };
     }
 
     /// The value that all lanes have, or that of lane 0 of a linear value.

@@ -144,6 +144,73 @@ fn every_operation_and_type_combines_with_each_strategy() {
     }
 }
 
+/// Adds lanes at indices of a type that were loaded, of which some are out of range, and compares with a plain loop.
+fn check_indices(device: Device, ty: Type, elements: usize, are_few_outside: bool) {
+    const WIDTH: usize = 40_000;
+    let mut rng = Rng::new(elements as u64);
+    // In most packets all lanes are in range, or in none.
+    let is_outside = |rng: &mut Rng| if are_few_outside { rng.one_in(100) } else { rng.one_in(3) };
+    let any = |rng: &mut Rng| scalar::cast(Type::U64, ty, rng.bits());
+    let inside = |rng: &mut Rng| scalar::cast(Type::U64, ty, rng.below(elements.min(128)) as u64);
+    let indices: Vec<u64> =
+        (0..WIDTH).map(|_| if is_outside(&mut rng) { any(&mut rng) } else { inside(&mut rng) }).collect();
+    let values: Vec<u64> = (0..WIDTH).map(|_| rng.bits() & 0xffff_ffff).collect();
+    let mut b = Builder::new();
+    let (target, index) = (b.buffer(Type::U32, Access::ReadWrite), b.buffer(ty, Access::Read));
+    let source = b.buffer(Type::U32, Access::Read);
+    let (at, value) = (b.load(index), b.load(source));
+    b.scatter(Some(ReduceOp::Add), target, at, value, None);
+    let result = buffer_of(Type::U32, &vec![0; elements]);
+    let arguments = vec![
+        Argument::Buffer(Arc::clone(&result), elements),
+        Argument::Buffer(buffer_of(ty, &indices), WIDTH),
+        Argument::Buffer(buffer_of(Type::U32, &values), WIDTH),
+    ];
+    run(device, b.finish(), WIDTH, arguments);
+    let mut expected = vec![0u32; elements];
+    for (&index, &value) in indices.iter().zip(&values) {
+        // Negative ones are beyond all elements.
+        let index = scalar::cast(ty, Type::I64, index);
+        if let Some(element) = usize::try_from(index).ok().and_then(|index| expected.get_mut(index)) {
+            *element = element.wrapping_add(value as u32);
+        }
+    }
+    let actual = values_of(Type::U32, &result);
+    assert!(actual.iter().zip(&expected).all(|(&a, &b)| a == u64::from(b)), "{device} {ty} {elements}");
+}
+
+#[test]
+fn lanes_whose_loaded_index_is_out_of_range_combine_nothing() {
+    for ty in Type::ALL.into_iter().filter(|ty| ty.is_integer()) {
+        for elements in [70, 200, 5000] {
+            for are_few_outside in [true, false] {
+                check_indices(Device::Cpu, ty, elements, are_few_outside);
+            }
+            check_indices(Device::Interpreter, ty, elements, true);
+        }
+    }
+}
+
+#[test]
+fn any_byte_but_zero_is_true() {
+    const WIDTH: usize = 40_000;
+    for device in [Device::Cpu, Device::Interpreter] {
+        let mut b = Builder::new();
+        let (target, index) = (b.buffer(Type::Bool, Access::ReadWrite), b.buffer(Type::U32, Access::Read));
+        let source = b.buffer(Type::Bool, Access::Read);
+        let (at, value) = (b.load(index), b.load(source));
+        b.scatter(Some(ReduceOp::And), target, at, value, None);
+        let result = buffer_of(Type::Bool, &[1; 70]);
+        let arguments = vec![
+            Argument::Buffer(Arc::clone(&result), 70),
+            Argument::Buffer(buffer_of(Type::U32, &(0..WIDTH as u64).map(|lane| lane % 70).collect::<Vec<_>>()), WIDTH),
+            Argument::Buffer(buffer_of(Type::Bool, &[2; WIDTH]), WIDTH),
+        ];
+        run(device, b.finish(), WIDTH, arguments);
+        assert_eq!(values_of(Type::Bool, &result), [1; 70], "{device}");
+    }
+}
+
 #[test]
 fn consecutive_elements_are_combined_as_vectors() {
     const WIDTH: usize = 30_000;

@@ -123,7 +123,7 @@ pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_devi
 pub use jit_runtime::ir::ReduceOp;
 pub use jit_runtime::launch::{is_deterministic, set_deterministic, set_threads, threads};
 pub use jit_runtime::log::{Level, log_level, set_log_level};
-pub use jit_runtime::memory::{MemoryStats, memory, trim_memory};
+pub use jit_runtime::memory::{DeviceMemory, MemoryStats, memory, trim_memory};
 pub use jit_runtime::stats::{
     CacheOutcome, KernelRecord, Stats, kernel_history, reset_stats, set_kernel_history, stats,
 };

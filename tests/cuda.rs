@@ -4,6 +4,7 @@
 // Its shared library is built because it is linked here.
 use fake_cuda as _;
 use jit::prelude::*;
+use jit::tensor::Padding;
 use jit::{Device, ErrorKind, with_device};
 
 #[path = "shared/alone.rs"]
@@ -166,6 +167,95 @@ fn an_allocation_that_fails_is_tried_again_and_then_an_error() {
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
     assert!(error.to_string().contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
     assert_eq!(x.to_vec().unwrap(), [1.0; 1000], "nothing is lost");
+    assert_cpu_goes_on();
+}
+
+/// The results of a convolution with strides, and its derivatives, on a device.
+fn convolved(device: Device) -> [Vec<f32>; 3] {
+    with_device(device, || {
+        let tensor = |shape: [usize; 4]| {
+            let count: usize = shape.iter().product();
+            Tensor::from_array((Float::arange(count) * Float::opaque(0.7)).sin(), shape)
+        };
+        let (x, k) = (tensor([2, 8, 14, 13]), tensor([9, 8, 3, 3]));
+        let convolve = |x: &Tensor<f32>, k: &Tensor<f32>| x.conv2d(k, Padding::Same, [2, 1]);
+        let y = convolve(&x, &k);
+        let flow = (Float::arange(y.array().len()) * Float::opaque(0.3)).cos();
+        let loss = |(x, k): &(Tensor<f32>, Tensor<f32>)| (convolve(x, k).array() * &flow).sum();
+        let (of_x, of_k) = jit::ad::grad(loss)(&(x, k)).unwrap();
+        [y, of_x, of_k].map(|tensor| tensor.to_vec().unwrap())
+    })
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn convolutions_and_their_derivatives_run_on_the_gpu_with_the_bits_of_the_host() {
+    let test = "convolutions_and_their_derivatives_run_on_the_gpu_with_the_bits_of_the_host";
+    // The host makes none of these calls.
+    if !is_alone(test, "FAKE_CUDA_FAIL=host-function:1+") {
+        return;
+    }
+    let bits = |all: [Vec<f32>; 3]| all.map(|values| values.into_iter().map(f32::to_bits).collect::<Vec<_>>());
+    jit::set_kernel_history(true);
+    let there = convolved(FIRST);
+    let calls = jit::kernel_history().iter().filter(|record| record.label.as_str() == "convolve").count();
+    assert!(calls >= 3, "{calls} convolutions are library calls");
+    assert_eq!(bits(there), bits(convolved(Device::Cpu)));
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn memory_of_gpus_is_counted_and_their_caches_are_trimmed() {
+    if !is_alone("memory_of_gpus_is_counted_and_their_caches_are_trimmed", "") {
+        return;
+    }
+    // Asking opens no device.
+    assert_eq!(jit::memory().devices, []);
+    let x = floats(SECOND, &[1.0; 1000]);
+    let of_second = || {
+        let [second] = &jit::memory().devices[..] else { panic!("one device is in use") };
+        assert_eq!(second.device, SECOND);
+        second.clone()
+    };
+    let one = of_second();
+    // The size of an allocation that holds 4000 bytes.
+    assert_eq!((one.live_bytes, one.cached_bytes, one.peak_bytes, one.system_allocations), (4096, 0, 4096, 1));
+    assert_eq!(one.free_bytes, Some(one.total_bytes - 4096));
+    let y = &x + 1.0;
+    assert_eq!(y.to_vec().unwrap(), [2.0; 1000]);
+    jit::sync().unwrap();
+    let two = of_second();
+    assert_eq!((two.live_bytes, two.cached_bytes, two.system_allocations), (8192, 0, 2));
+    drop(y);
+    let cached = of_second();
+    assert_eq!((cached.live_bytes, cached.cached_bytes, cached.peak_bytes), (4096, 4096, 8192));
+    assert_eq!(cached.free_bytes, two.free_bytes, "what is cached is not free");
+    // A cached block is used again.
+    assert_eq!((&x + 2.0).to_vec().unwrap(), [3.0; 1000]);
+    jit::sync().unwrap();
+    assert_eq!(of_second(), cached);
+    jit::trim_memory();
+    let trimmed = of_second();
+    assert_eq!((trimmed.live_bytes, trimmed.cached_bytes, trimmed.peak_bytes), (4096, 0, 8192));
+    assert_eq!(trimmed.free_bytes, one.free_bytes);
+    assert_eq!(x.to_vec().unwrap(), [1.0; 1000]);
+    // The other device is listed when it is used.
+    let _other = floats(FIRST, &[1.0]);
+    let devices: Vec<Device> = jit::memory().devices.iter().map(|memory| memory.device).collect();
+    assert_eq!(devices, [FIRST, SECOND]);
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn the_memory_of_a_lost_gpu_is_not_listed() {
+    if !is_alone("the_memory_of_a_lost_gpu_is_not_listed", "FAKE_CUDA_FAIL=lost:1") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 100]);
+    assert_eq!(jit::memory().devices.len(), 1);
+    (&x * 3.0).to_vec().unwrap_err();
+    assert_eq!(jit::memory().devices, []);
+    jit::trim_memory();
     assert_cpu_goes_on();
 }
 

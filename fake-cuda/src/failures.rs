@@ -10,6 +10,7 @@
 //! | `event:3` | making the third event |
 //! | `module:1` | loading a module: its text is refused |
 //! | `launch:3` | the call of the third launch |
+//! | `host-function:1` | the call that queues a function of the host |
 //! | `lost:3` | the third launch accesses memory that does not exist, after which the device is lost |
 
 use std::collections::HashMap;

@@ -136,5 +136,9 @@ pub unsafe extern "C" fn cuLaunchHostFunc(
     data: *mut c_void,
 ) -> Code {
     let device = context::current("cuLaunchHostFunc");
-    code(enqueue(&mut lock(), device, stream as usize, Op::Host { function, data: data as usize }))
+    let mut state = lock();
+    if state.failures.count("host-function") {
+        return codes::INVALID_VALUE;
+    }
+    code(enqueue(&mut state, device, stream as usize, Op::Host { function, data: data as usize }))
 }

@@ -11,6 +11,7 @@ use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
 use super::block::{Block, reserved_bytes};
+use super::devices::{self, DeviceMemory};
 use super::limit::available_bytes;
 use super::reclaim;
 use super::size_class::{CLASS_COUNT, SizeClass};
@@ -92,6 +93,7 @@ impl Drop for LocalLists {
 /// Takes the locks of all lists, for a fork.
 pub(crate) fn hold(held: &mut Vec<Held>) {
     super::reclaim::hold(held);
+    devices::hold(held);
     for list in &FREE {
         held.extend(persist(|| list.try_lock()).map(|guard| Box::new(guard) as Held));
     }
@@ -160,8 +162,8 @@ fn release_all(list: &mut Vec<Block>) {
     }
 }
 
-/// Returns all cached memory to the operating system, including memory that recordings retain for later replays. Live
-/// buffers are not touched.
+/// Returns all cached memory to the operating system, including memory that recordings retain for later replays, and
+/// that of devices to their drivers. Live buffers are not touched.
 ///
 /// Small blocks that other threads retain, at most a few hundred KiB each, follow when those threads next allocate or
 /// free.
@@ -176,8 +178,8 @@ pub fn trim_memory() {
     }
 }
 
-/// Statistics of memory use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Statistics of memory use: of the host, and of each device in use that has memory of its own.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct MemoryStats {
     /// Bytes in live buffers, rounded up to the allocator's sizes.
@@ -190,6 +192,8 @@ pub struct MemoryStats {
     pub system_allocations: u64,
     /// How often cached blocks were returned.
     pub trims: u64,
+    /// The devices in use that have memory of their own, in ascending order. Asking never opens one.
+    pub devices: Vec<DeviceMemory>,
 }
 
 /// Returns the current memory use.
@@ -202,6 +206,7 @@ pub fn memory() -> MemoryStats {
         peak_bytes: COUNTERS.peak_bytes.load(Ordering::Relaxed),
         system_allocations: COUNTERS.system_allocations.load(Ordering::Relaxed),
         trims: COUNTERS.trims.load(Ordering::Relaxed),
+        devices: devices::report(),
     }
 }
 

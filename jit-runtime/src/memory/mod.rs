@@ -17,10 +17,12 @@
 //! | host lists | `list` |
 //! | the failure of a launch that should have written it | `failure` |
 //! | other holders of memory that can be returned | `reclaim` |
+//! | reports of devices that have their own | `devices` |
 
 mod allocator;
 mod block;
 mod buffer;
+pub(crate) mod devices;
 pub(crate) mod failure;
 mod limit;
 mod list;
@@ -32,6 +34,7 @@ pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
 pub(crate) use allocator::{hold, raise_peak};
 pub use buffer::{Buffer, Bytes};
 pub(crate) use buffer::{Remote, out_of_memory};
+pub use devices::DeviceMemory;
 pub use limit::available_bytes;
 pub use list::{copied_list, filled_list, zeroed_list};
 #[cfg(feature = "cuda")]

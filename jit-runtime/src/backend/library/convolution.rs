@@ -47,6 +47,13 @@ pub struct Convolution {
     pub dilations: [usize; AXES],
 }
 
+/// A part of a sum has at least so many places …
+const PART: usize = 1024;
+/// … there are at most so many parts …
+const MAX_PARTS: usize = 16;
+/// … and their sums are at most so many.
+const MAX_SUMS: usize = 1 << 20;
+
 /// Whether matrices of an element type can be convolved: floats.
 #[must_use]
 pub fn is_supported_convolution(ty: Type) -> bool {
@@ -116,6 +123,26 @@ impl Convolution {
             Sought::Input => [result, kernel, input],
             Sought::Kernel => [result, input, kernel],
         })
+    }
+
+    /// The number of parts into which each sum of a transpose by the kernels is divided; 1 for the others. Part *i* of
+    /// *n* begins at line *lines i / n* of the results of all images, where a line is what the last axis has. It is a
+    /// part of the semantics of floats, and depends on the shape alone.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        if self.sought != Sought::Kernel {
+            return 1;
+        }
+        let Convolution { batch, groups, channels, results, kernel, result, .. } = *self;
+        let count = |channels: usize, lengths: [usize; AXES]| lengths.into_iter().fold(channels, usize::saturating_mul);
+        let (places, sums) = (count(batch, result), count(groups * results * channels, kernel));
+        let parts = (places / PART).min(MAX_PARTS).min(MAX_SUMS / sums.max(1));
+        parts.min(self.lines()).max(1)
+    }
+
+    /// The number of lines of the results of all images.
+    pub(crate) fn lines(&self) -> usize {
+        self.batch.saturating_mul(self.result[0]).saturating_mul(self.result[1])
     }
 
     /// Whether positions can be computed without overflow.

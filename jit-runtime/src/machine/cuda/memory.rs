@@ -5,6 +5,7 @@
 
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use cudarc::driver::sys::{self, CUmemPool_attribute};
 use rustc_hash::FxHashMap;
@@ -12,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::copies::Copies;
 use super::pinned::PinnedMemory;
 use crate::backend::cuda::driver::{Failed, Gpu, check};
-use crate::memory::{Remote, SizeClass};
+use crate::memory::{DeviceMemory, Remote, SizeClass};
 use crate::sync::Mutex;
 use crate::{Error, ErrorKind};
 
@@ -25,6 +26,31 @@ pub(super) struct Memory {
     copies: Copies,
     /// Addresses of free blocks, by their size.
     free: Mutex<FxHashMap<usize, Vec<u64>>>,
+    counters: Counters,
+}
+
+/// Bytes of blocks, for reports.
+#[derive(Default)]
+struct Counters {
+    /// From the driver, in use or cached.
+    reserved: AtomicUsize,
+    /// In use, and the most so far.
+    live: AtomicUsize,
+    peak: AtomicUsize,
+    /// The blocks that the driver was asked for.
+    requests: AtomicU64,
+}
+
+impl Counters {
+    fn count_request(&self, size_bytes: usize) {
+        self.reserved.fetch_add(size_bytes, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count_use(&self, size_bytes: usize) {
+        let live = self.live.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+    }
 }
 
 /// A block of it, which is cached on drop.
@@ -47,6 +73,7 @@ pub(super) fn allocate(memory: &Arc<Memory>, size_bytes: usize) -> Result<Block,
         Some(address) => address,
         None => memory.acquire(size_bytes).map_err(|failed| memory.error(size_bytes, failed))?,
     };
+    memory.counters.count_use(size_bytes);
     Ok(Block { memory: Arc::clone(memory), address, size_bytes })
 }
 
@@ -64,11 +91,40 @@ impl Memory {
             Copies::new(gpu, pinned)
         };
         let copies = open().map_err(|failed| gpu.error("preparing memory", failed))?;
-        Ok(Arc::new(Memory { gpu, copies, free: Mutex::default() }))
+        Ok(Arc::new(Memory { gpu, copies, free: Mutex::default(), counters: Counters::default() }))
+    }
+
+    /// What is in use and cached, and what the driver has left.
+    pub(super) fn report(&self) -> DeviceMemory {
+        let Counters { reserved, live, peak, requests } = &self.counters;
+        let live_bytes = live.load(Ordering::Relaxed);
+        DeviceMemory {
+            live_bytes,
+            cached_bytes: reserved.load(Ordering::Relaxed).saturating_sub(live_bytes),
+            peak_bytes: peak.load(Ordering::Relaxed),
+            system_allocations: requests.load(Ordering::Relaxed),
+            free_bytes: self.free_bytes().ok(),
+            ..DeviceMemory::new(self.gpu.device, self.gpu.total_bytes)
+        }
+    }
+
+    /// The bytes that no process uses.
+    fn free_bytes(&self) -> Result<usize, Failed> {
+        let _context = self.gpu.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the context is current, and the targets are valid.
+        check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) })?;
+        Ok(free)
     }
 
     /// Gets a block from the driver.
     fn acquire(&self, size_bytes: usize) -> Result<u64, Failed> {
+        let address = self.request(size_bytes)?;
+        self.counters.count_request(size_bytes);
+        Ok(address)
+    }
+
+    fn request(&self, size_bytes: usize) -> Result<u64, Failed> {
         let _context = self.gpu.enter()?;
         let mut address = 0;
         if !self.gpu.has_pools {
@@ -101,6 +157,8 @@ impl Memory {
             return;
         }
         let free = std::mem::take(&mut *self.free.lock());
+        let bytes = free.iter().map(|(size_bytes, blocks)| size_bytes * blocks.len()).sum();
+        self.counters.reserved.fetch_sub(bytes, Ordering::Relaxed);
         let _ = self.release(free.into_values().flatten());
     }
 
@@ -183,6 +241,7 @@ impl Drop for Block {
     fn drop(&mut self) {
         // In a forked process the lock may be held by a thread that does not exist.
         if self.memory.gpu.is_of_this_process() {
+            self.memory.counters.live.fetch_sub(self.size_bytes, Ordering::Relaxed);
             self.memory.free.lock().entry(self.size_bytes).or_default().push(self.address);
         }
     }

@@ -29,7 +29,7 @@ use crate::backend::cuda::driver::{self, Gpu};
 use crate::backend::{CodeOptions, Effort};
 use crate::config::Device;
 use crate::ir::Kernel;
-use crate::memory::{Buffer, Remote};
+use crate::memory::{Buffer, DeviceMemory, Remote};
 use crate::sync::Mutex;
 use crate::{Error, Site};
 
@@ -99,15 +99,27 @@ pub(super) fn opened() -> impl Iterator<Item = &'static Cuda> {
     MACHINES.iter().filter_map(OnceLock::get).take(OPEN.load(Ordering::Acquire))
 }
 
-/// Returns the cached memory of all devices to the driver.
+/// Returns the cached memory of all devices to the driver, and what is pinned of the host's for them.
 fn trim() {
-    opened().for_each(|machine| machine.memory.trim());
+    opened().for_each(|machine| {
+        machine.memory.trim();
+        machine.pinned.trim();
+    });
+}
+
+/// Reports the memory of all devices that can be used.
+fn report(devices: &mut Vec<DeviceMemory>) {
+    let usable = opened().filter(|machine| machine.gpu.check().is_ok());
+    devices.extend(usable.map(|machine| machine.memory.report()));
 }
 
 impl Cuda {
     fn new(gpu: &'static Gpu) -> Result<Cuda, Error> {
         static REGISTERED: std::sync::Once = std::sync::Once::new();
-        REGISTERED.call_once(|| crate::memory::reclaim::on_trim(trim));
+        REGISTERED.call_once(|| {
+            crate::memory::reclaim::on_trim(trim);
+            crate::memory::devices::on_report(report);
+        });
         let pinned = PinnedMemory::new(gpu);
         let memory = Memory::new(gpu, &pinned)?;
         Ok(Cuda { gpu, memory, pinned, stream: Stream::start(gpu)?, routines: Routines::default() })

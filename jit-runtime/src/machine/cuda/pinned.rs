@@ -70,6 +70,15 @@ impl PinnedMemory {
         Ok(Address(NonNull::new(pointer.cast()).expect("the driver has returned memory")))
     }
 
+    /// Returns all free blocks.
+    pub(super) fn trim(&self) {
+        // In a forked process the lock may be held by a thread that does not exist.
+        if self.gpu.is_of_this_process() && !self.gpu.is_lost() {
+            let free = std::mem::take(&mut *self.free.lock());
+            free.by_size.into_values().flatten().for_each(|address| self.release(address));
+        }
+    }
+
     fn release(&self, address: Address) {
         if let Ok(_context) = self.gpu.enter() {
             // SAFETY: the block came from the driver, and nobody uses it any more.

@@ -128,6 +128,7 @@ impl Builder {
             div: "div.u32";
             rem: "rem.u32";
             min: "min.u32";
+            max: "max.u32";
             and: "and.b32";
             shl: "shl.b32";
             shr: "shr.u32";

@@ -1,4 +1,5 @@
-//! Library calls on GPUs: prefix reductions, sorts, products of matrices, listing the true elements of a mask, fills.
+//! Library calls on GPUs: prefix reductions, sorts, products of matrices, convolutions, listing the true elements of a
+//! mask, fills.
 //!
 //! A call is a [`Plan`]: plain data that says which temporary memory it needs, and which kernels it launches one after
 //! another. Kernels are [`Routine`]s, whose PTX [`Routine::module`] returns. Nothing here needs a driver.
@@ -29,11 +30,13 @@
 //! | `prefix/` | prefix reductions |
 //! | `sort/` | sorts |
 //! | `matmul/` | products of matrices |
+//! | `convolve/` | convolutions and their transposes |
 
 mod block;
 mod builder;
 mod combine;
 mod compress;
+pub(super) mod convolve;
 mod element;
 mod fill;
 pub(super) mod matmul;
@@ -47,6 +50,7 @@ use crate::backend::library::Call;
 use crate::ir::{ReduceOp, Type};
 
 pub use compress::{Compress, count_true, list_true};
+pub use convolve::Convolve;
 pub use matmul::{Product, Tiles};
 pub use plan::{Argument, Device, Plan, Step};
 pub use prefix::Scan;
@@ -72,6 +76,8 @@ pub enum Routine {
     Sort(SortPass),
     /// A pass of products of matrices.
     MatMul(Product),
+    /// A convolution or one of its transposes.
+    Convolve(Convolve),
 }
 
 impl Routine {
@@ -86,6 +92,7 @@ impl Routine {
             Routine::Combine { op, ty } => format!("combine_{}_{ty}", op.name()),
             Routine::Sort(pass) => pass.name(),
             Routine::MatMul(product) => product.name(),
+            Routine::Convolve(convolve) => convolve.name(),
         }
     }
 
@@ -99,6 +106,7 @@ impl Routine {
             Routine::Combine { .. } => combine::THREADS,
             Routine::Sort(_) => sort::THREADS,
             Routine::MatMul(product) => product.threads(),
+            Routine::Convolve(convolve) => convolve.threads(),
         }
     }
 
@@ -116,6 +124,7 @@ impl Routine {
             Routine::Combine { op, ty } => combine::body(*op, *ty, target),
             Routine::Sort(pass) => sort::body(*pass, target),
             Routine::MatMul(product) => matmul::body(*product, target),
+            Routine::Convolve(convolve) => convolve::body(*convolve, target),
         };
         body.finish(self.name(), self.threads())
     }
@@ -123,8 +132,8 @@ impl Routine {
 
 impl Plan {
     /// The plan of a call with checked operands: `ty` and `len` are those of its first operand, which the others follow
-    /// from. No operand has more than [`MAX_LEN`] elements. None for convolutions, which have no kernels of their own,
-    /// and for calls with more blocks than a grid has, as those of 2^31 matrices.
+    /// from. No operand has more than [`MAX_LEN`] elements. None for calls with more blocks than a grid has, as those
+    /// of 2^31 matrices, and for convolutions that reach further than 2^31 elements along an axis.
     #[must_use]
     pub fn of(call: Call, ty: Type, len: usize) -> Option<Plan> {
         debug_assert!(len <= MAX_LEN, "an array of {len} elements");
@@ -133,7 +142,7 @@ impl Plan {
             Call::Prefix(prefix) => prefix::plan(prefix, ty, len),
             Call::Sort(sort) => sort::plan(sort, ty, len),
             Call::MatMul(product) => matmul::plan(product, ty),
-            Call::Convolve(_) => return None,
+            Call::Convolve(convolution) => convolve::plan(convolution, ty)?,
         };
         plan.has_grids().then_some(plan)
     }

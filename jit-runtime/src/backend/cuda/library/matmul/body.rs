@@ -1,10 +1,10 @@
 //! The code of a tile.
 
 use super::super::super::Target;
-use super::super::super::ptx::{Class, Operand, Register};
+use super::super::super::ptx::{Class, Register};
 use super::super::builder::Builder;
-use super::super::element::literal;
-use super::panel::{Factor, Panel, combined_bytes, row_bytes, wide_type};
+use super::panel::{Factor, Panel, combined_bytes};
+use super::sums::Sums;
 use super::tile::Size;
 use crate::ir::Type;
 
@@ -43,7 +43,7 @@ pub(super) fn multiply(ty: Type, size: Size, is_transposed: [bool; 2], target: T
         (0..size.depth).for_each(|step| sums.add_products(b, own, step));
         b.barrier();
     });
-    sums.store(&mut b, &tile, sides);
+    store(&sums, &mut b, &tile, sides);
     b
 }
 
@@ -104,7 +104,7 @@ fn split(b: &mut Builder, block: Register, down: Register, across: Register) -> 
 }
 
 /// Where a part of a length begins: `length * part / parts`.
-fn share(b: &mut Builder, length: Register, part: Register, parts: Register) -> Register {
+pub(in super::super) fn share(b: &mut Builder, length: Register, part: Register, parts: Register) -> Register {
     let product = b.compute("mul.wide.u32", Class::Long, &[length.into(), part.into()]);
     let parts = b.compute("cvt.u64.u32", Class::Long, &[parts.into()]);
     let quotient = b.compute("div.u64", Class::Long, &[product, parts]);
@@ -113,83 +113,25 @@ fn share(b: &mut Builder, length: Register, part: Register, parts: Register) -> 
     result
 }
 
-/// The sums of a thread.
-struct Sums {
-    ty: Type,
-    size: Size,
-    /// Row by row.
-    registers: Vec<Register>,
-}
-
-impl Sums {
-    fn new(b: &mut Builder, ty: Type, size: Size) -> Sums {
-        let wide = wide_type(ty);
-        let zero = literal(wide, 0);
-        let zeroed = |b: &mut Builder| {
-            let sum = b.register(Class::of(wide));
-            b.set(sum, zero.clone());
-            sum
-        };
-        let registers = (0..size.per_thread * size.per_thread).map(|_| zeroed(b)).collect();
-        Sums { ty, size, registers }
-    }
-
-    /// Adds the products of one element of each row and column.
-    fn add_products(&self, b: &mut Builder, own: [Register; 2], step: u32) {
-        let [rows, columns] = own.map(|panel| self.items(b, panel, step));
-        let opcode = match wide_type(self.ty) {
-            Type::F32 => "fma.rn.f32",
-            Type::F64 => "fma.rn.f64",
-            Type::U64 => "mad.lo.u64",
-            _ => "mad.lo.u32",
-        };
-        for (number, sum) in self.registers.iter().enumerate() {
-            let (row, column) = (number / columns.len(), number % columns.len());
-            b.write(opcode, *sum, &[rows[row].into(), columns[column].into(), (*sum).into()]);
-        }
-    }
-
-    /// Loads one element of each item of a thread.
-    fn items(&self, b: &mut Builder, panel: Register, step: u32) -> Vec<Register> {
-        let wide = wide_type(self.ty);
-        let mut items = Vec::new();
-        for first in (0..self.size.per_thread).step_by(self.size.vector as usize) {
-            let vector: Vec<Register> = (0..self.size.vector).map(|_| b.register(Class::of(wide))).collect();
-            let offset = step * row_bytes(self.size, self.ty) + self.size.item(first) * combined_bytes(self.ty);
-            b.load_vector("shared", wide, &vector, panel, offset);
-            items.extend(vector);
-        }
-        items
-    }
-
-    /// Stores the sums that are inside of the result.
-    fn store(&self, b: &mut Builder, tile: &Tile, sides: [Register; 2]) {
-        let first = [0, 1].map(|side| b.mad(sides[side], self.size.vector, tile.first[side]));
-        for number in 0..self.size.per_thread {
-            let row = b.add(first[0], self.size.item(number));
-            let has_row = b.is_less(row, tile.rows);
-            b.when(has_row, |b| {
-                let begin = b.mul(row, tile.columns);
-                for other in 0..self.size.per_thread {
-                    let column = b.add(first[1], self.size.item(other));
-                    let has_column = b.is_less(column, tile.columns);
-                    let sum = self.registers[(number * self.size.per_thread + other) as usize];
-                    b.when(has_column, |b| {
-                        let index = b.add(begin, column);
-                        let address = b.at(tile.matrices[2], index, self.ty.size_bytes() as u32);
-                        b.store_element("global", self.ty, address, sum);
-                    });
-                }
-            });
-        }
-    }
-}
-
-impl Builder {
-    /// Loads neighbouring elements at once.
-    fn load_vector(&mut self, space: &str, ty: Type, registers: &[Register], address: Register, offset: u32) {
-        let suffix = Class::of(ty).suffix();
-        let opcode = format!("ld.{space}.v{}.{suffix}", registers.len());
-        self.effect(None, opcode, &[Operand::Vector(registers.to_vec()), Operand::Memory(address, offset.into())]);
+/// Stores the sums that are inside of the result.
+fn store(sums: &Sums, b: &mut Builder, tile: &Tile, sides: [Register; 2]) {
+    let Sums { ty, size, registers } = sums;
+    let first = [0, 1].map(|side| b.mad(sides[side], size.vector, tile.first[side]));
+    for number in 0..size.per_thread {
+        let row = b.add(first[0], size.item(number));
+        let has_row = b.is_less(row, tile.rows);
+        b.when(has_row, |b| {
+            let begin = b.mul(row, tile.columns);
+            for other in 0..size.per_thread {
+                let column = b.add(first[1], size.item(other));
+                let has_column = b.is_less(column, tile.columns);
+                let sum = registers[(number * size.per_thread + other) as usize];
+                b.when(has_column, |b| {
+                    let index = b.add(begin, column);
+                    let address = b.at(tile.matrices[2], index, ty.size_bytes() as u32);
+                    b.store_element("global", *ty, address, sum);
+                });
+            }
+        });
     }
 }

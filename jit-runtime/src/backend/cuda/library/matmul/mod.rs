@@ -12,12 +12,14 @@
 //! | the sizes of tiles | `tile` |
 //! | the code of a tile | `body` |
 //! | copies of panels to shared memory | `panel` |
+//! | the sums of a thread | `sums` |
 //! | the sums of parts | `parts` |
 
-mod body;
-mod panel;
+pub(super) mod body;
+pub(super) mod panel;
 mod parts;
-mod tile;
+pub(super) mod sums;
+pub(super) mod tile;
 
 use super::super::Target;
 use super::Routine;
@@ -42,7 +44,7 @@ pub enum Product {
     },
     /// Adds the parts of sums.
     AddParts {
-        /// The type of the elements.
+        /// The type of the results. The sums of halves are those of `f32`.
         ty: Type,
     },
 }
@@ -91,11 +93,17 @@ pub(in crate::backend::cuda) fn plan_in(tiles: Tiles, product: MatMul, ty: Type)
     let multiply = Product::Multiply { ty: without_sign(ty), tiles, is_transposed };
     plan.launch(Routine::MatMul(multiply), down * across * parts * batch, arguments);
     if parts > 1 {
-        let arguments = [len, parts].map(|size| Argument::Word(size as u32));
-        let arguments = [sums, Argument::Output(0)].into_iter().chain(arguments).collect();
-        plan.launch(Routine::MatMul(Product::AddParts { ty }), len.div_ceil(parts::THREADS as usize), arguments);
+        add_parts(&mut plan, sums, ty, len, parts);
     }
     plan
+}
+
+/// Adds a launch that adds the parts of so many sums of a type, each part of all sums after another, in the type in
+/// which they are combined.
+pub(super) fn add_parts(plan: &mut Plan, sums: Argument, ty: Type, len: usize, parts: usize) {
+    let sizes = [len, parts].map(|size| Argument::Word(size as u32));
+    let arguments = [sums, Argument::Output(0)].into_iter().chain(sizes).collect();
+    plan.launch(Routine::MatMul(Product::AddParts { ty }), len.div_ceil(parts::THREADS as usize), arguments);
 }
 
 /// The unsigned type of the same size, for integers.

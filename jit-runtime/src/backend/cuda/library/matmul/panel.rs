@@ -56,17 +56,17 @@ pub(super) struct Panel {
 }
 
 /// The bytes between the elements of an item in a panel.
-pub(super) fn row_bytes(size: Size, ty: Type) -> u32 {
+pub(in super::super) fn row_bytes(size: Size, ty: Type) -> u32 {
     (size.items + PADDING) * combined_bytes(ty)
 }
 
 /// The size of an element in shared memory. Small integers take 32 bits.
-pub(super) fn combined_bytes(ty: Type) -> u32 {
+pub(in super::super) fn combined_bytes(ty: Type) -> u32 {
     (ty.size_bytes() as u32).max(4)
 }
 
 /// The type of an element in shared memory, and in registers.
-pub(super) fn wide_type(ty: Type) -> Type {
+pub(in super::super) fn wide_type(ty: Type) -> Type {
     match ty {
         Type::U8 | Type::U16 => Type::U32,
         _ => combined_type(ty),
@@ -148,7 +148,7 @@ impl Panel {
 
 impl Builder {
     /// Whether a number, increased by a distance, is below an end.
-    fn is_inside(&mut self, number: Register, distance: u32, end: Register) -> Register {
+    pub(in super::super) fn is_inside(&mut self, number: Register, distance: u32, end: Register) -> Register {
         let number = if distance == 0 { number } else { self.add(number, distance) };
         self.is_less(number, end)
     }

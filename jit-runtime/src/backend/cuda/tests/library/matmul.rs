@@ -18,7 +18,7 @@ pub(super) fn calls(ty: Type) -> impl Iterator<Item = Call> {
 }
 
 /// Numbers near one with signs, and now and then one so small that products of it vanish with a sign.
-fn number(rng: &mut Rng, ty: Type) -> u64 {
+pub(super) fn number(rng: &mut Rng, ty: Type) -> u64 {
     if !ty.is_float() {
         return rng.bits() & ty.bit_mask();
     }

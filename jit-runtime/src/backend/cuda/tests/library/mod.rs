@@ -2,6 +2,7 @@
 
 mod combine;
 mod compress;
+mod convolve;
 mod fill;
 mod matmul;
 mod prefix;
@@ -129,7 +130,11 @@ fn compare(plan: &Plan, inputs: &[Operand], outputs: &[Operand], wanted: &[Opera
 /// Every call, in each of its forms, on each type.
 fn calls() -> impl Iterator<Item = (Call, Type)> {
     Type::ALL.into_iter().flat_map(|ty| {
-        let calls = prefix::calls(ty).chain(sort::calls()).chain(matmul::calls(ty)).chain([Call::Fill(0)]);
+        let calls = prefix::calls(ty)
+            .chain(sort::calls())
+            .chain(matmul::calls(ty))
+            .chain(convolve::calls(ty))
+            .chain([Call::Fill(0)]);
         calls.map(move |call| (call, ty))
     })
 }
@@ -154,6 +159,7 @@ pub(super) fn examples() -> Vec<Routine> {
     let calls = calls().filter(|(call, ty)| match call {
         Call::Prefix(prefix) => prefix.op == ReduceOp::Add && !prefix.is_exclusive && !prefix.is_reverse,
         Call::MatMul(product) => !product.is_a_transposed && !product.is_b_transposed,
+        Call::Convolve(_) => true,
         Call::Sort(sort) => !sort.is_descending && sort.gives == Sorted::Both,
         _ => *ty == Type::F32,
     });

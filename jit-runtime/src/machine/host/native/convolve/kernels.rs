@@ -14,27 +14,12 @@ use super::super::matmul::vector::Lane;
 use super::axis::Line;
 use super::image::{Area, Image};
 use super::tiles::share;
-use super::{AXES, COPIED, Context, Convolution, Element, Elements, INNER, Operand, Step, estimate_ns};
+use super::{COPIED, Context, Convolution, Element, Elements, INNER, Operand, Step, estimate_ns};
 use crate::Error;
 use crate::backend::scratch;
 
-/// A part has at least so many places …
-const PART: usize = 1024;
-/// … there are at most so many parts …
-const MAX_PARTS: usize = 16;
-/// … and their sums are at most so many.
-const MAX_SUMS: usize = 1 << 20;
 /// The rows of a product that are added and transposed at once.
 const ADDED: usize = 64;
-
-/// The number of parts of each sum. It is a part of the semantics of floats, and depends on the shape alone.
-pub(super) fn parts(convolution: &Convolution) -> usize {
-    let Convolution { batch, groups, channels, results, kernel, result, .. } = *convolution;
-    let count = |channels: usize, lengths: [usize; AXES]| lengths.into_iter().fold(channels, usize::saturating_mul);
-    let (places, sums) = (count(batch, result), count(groups * results * channels, kernel));
-    let lines = batch.saturating_mul(result[0]).saturating_mul(result[1]);
-    (places / PART).min(MAX_PARTS).min(MAX_SUMS / sums.max(1)).min(lines).max(1)
-}
 
 /// The input of an operation, and how its work is divided.
 struct Plan {
@@ -50,7 +35,7 @@ impl Plan {
     fn new(convolution: Convolution, threads: usize) -> Plan {
         let image = Image::new(std::array::from_fn(|axis| Line::of_result(&convolution, axis).remove(0)));
         let Convolution { groups, channels, .. } = convolution;
-        let parts = parts(&convolution);
+        let parts = convolution.parts();
         let blocks = (2 * threads).div_ceil(parts * groups).min(channels).max(1);
         Plan { convolution, image, parts, blocks }
     }

@@ -1,7 +1,6 @@
 //! Convolutions and their transposes, compared with plain loops that compute the same bits.
 
 use super::super::tests::{XorShift, operand, run, values};
-use super::kernels::parts;
 use super::*;
 use crate::ir::scalar;
 use crate::launch::native::{Call, Launch};
@@ -113,12 +112,12 @@ fn expected(all: &Convolution, a: &[f64], b: &[f64], ty: Type) -> Vec<f64> {
         // The lines of places are divided evenly.
         let image = place / volume / (all.groups * all.results);
         let line = image * all.result[0] * all.result[1] + place % volume / all.result[2];
-        let (lines, parts) = (all.batch * all.result[0] * all.result[1], parts(all));
+        let (lines, parts) = (all.batch * all.result[0] * all.result[1], all.parts());
         (0..parts).find(|part| line < lines * (part + 1) / parts).unwrap()
     };
     let sum = |products: &mut Vec<(usize, f64, f64)>| {
         products.sort_by_key(|product| product.0);
-        let mut sums = vec![0.0_f64; parts(all)];
+        let mut sums = vec![0.0_f64; all.parts()];
         for (place, a, b) in products {
             let sum = &mut sums[part_of(*place)];
             *sum =
@@ -174,7 +173,7 @@ fn convolutions_and_their_transposes_add_products_in_the_documented_order() {
 #[test]
 fn long_sums_for_kernels_are_computed_in_parts() {
     let all = shape([5, 1, 2, 3], [[1, 1, 1, 1, 0], [40, 3, 1, 1, 1], [41, 3, 1, 1, 1]]);
-    assert_eq!(parts(&all), 8);
+    assert_eq!(Convolution { sought: Sought::Kernel, ..all }.parts(), 8);
     for sought in EACH {
         check(&Convolution { sought, ..all }, Type::F32, &mut XorShift(9));
     }

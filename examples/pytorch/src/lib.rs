@@ -1,6 +1,6 @@
 //! A module of Python with the four-quadrant arctangent and its derivatives, for `atan2.py`, which makes a function of
-//! PyTorch of them. Tensors come and go as capsules of DLPack: elements in aligned memory are read in place, results are
-//! lent without a copy.
+//! PyTorch of them. Tensors come and go as capsules of DLPack: elements in aligned memory are read in place, results
+//! are lent without a copy.
 
 mod capsule;
 

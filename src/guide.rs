@@ -9,6 +9,7 @@
 //! | [`modules`] | neural networks: modules, training, state, halves |
 //! | [`executors`] | `f::compile(…)`: functions that are compiled before they are called; why a kernel was compiled |
 //! | [`shipping`] | functions in files, for programs without a compiler: build scripts, C |
+//! | [`interop`] | tensors of other libraries, functions in graphs of candle and PyTorch |
 //! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG`, cancelling |
 //! | [`caching`] | what is compiled once, where code is kept, sharing it, security |
 //! | [`speed`] | the profile of a program, what it warns of, when this is fast, and recipes |
@@ -55,6 +56,9 @@ pub mod executors {}
 
 #[doc = include_str!("../docs/shipping.md")]
 pub mod shipping {}
+
+#[doc = include_str!("../docs/interop.md")]
+pub mod interop {}
 
 #[doc = "[evaluation.md]: crate::guide::evaluation#how-to-observe-it"]
 #[doc = "[speed.md]: crate::guide::speed"]

@@ -95,9 +95,9 @@
 //! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on
 //! [evaluation](guide::evaluation), [caching](guide::caching), [freezing](guide::freezing),
 //! [executors](guide::executors), [shipping](guide::shipping), [differentiation](guide::autodiff),
-//! [modules](guide::modules), [debugging](guide::debugging), [speed](guide::speed), [accuracy](guide::accuracy) and
-//! [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`], [`tensor`], [`random`],
-//! [`texture`] and [`nn`] build on it.
+//! [modules](guide::modules), [other libraries](guide::interop), [debugging](guide::debugging),
+//! [speed](guide::speed), [accuracy](guide::accuracy) and [performance](guide::performance). [`Array`] lists what
+//! arrays can do; [`linalg`], [`tensor`], [`random`], [`texture`] and [`nn`] build on it.
 
 // Code that the macro generates refers to the crate by its external name; this makes the name work inside, too.
 extern crate self as jit;

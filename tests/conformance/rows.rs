@@ -127,7 +127,7 @@ fn table() -> Vec<(&'static str, Vec<&'static str>)> {
     let table = include_str!("../../docs/conformance.md");
     let is_row = |line: &&str| {
         let mut start = line.strip_prefix("| ").unwrap_or_default().chars();
-        start.next().is_some_and(|letter| "ACFKNOPX".contains(letter))
+        start.next().is_some_and(|letter| "ACEFIKNOPX".contains(letter))
             && start.next().is_some_and(|c| c.is_ascii_digit())
     };
     let row = |line: &'static str| {

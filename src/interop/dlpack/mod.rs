@@ -37,6 +37,7 @@ use jit_runtime::memory::Buffer;
 
 pub use managed::ManagedTensor;
 
+use super::strides::position;
 use crate::tensor::Tensor;
 use crate::{Array, Element, Error, ErrorKind, Result, Site};
 
@@ -185,21 +186,13 @@ fn copied<T: Element>(tensor: &ManagedTensor, shape: &[usize]) -> Result<std::sy
         let strides = tensor.strides().unwrap_or_default();
         for (number, target) in bytes.chunks_mut(size).enumerate() {
             // SAFETY: as above; the position is that of one of the elements.
-            unsafe { tensor.copy_element(position(number, shape, strides), target) };
+            unsafe {
+                tensor.copy_element(position(number, shape, strides.iter().map(|&stride| stride as isize)), target)
+            };
         }
     }
     if T::TYPE == Type::Bool {
         bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
     }
     Buffer::from_bytes(&bytes)
-}
-
-/// The distance of an element from the first one, by its number in row-major order.
-fn position(mut number: usize, shape: &[usize], strides: &[i64]) -> isize {
-    let mut position = 0_isize;
-    for (&length, &stride) in shape.iter().zip(strides).rev() {
-        position += (number % length) as isize * stride as isize;
-        number /= length;
-    }
-    position
 }

@@ -116,16 +116,20 @@ fn pages_of_arrays_begin_with_making_and_reading_them() {
 
 #[allow(dead_code, reason = "the tests that entries name are for running mutants")]
 #[path = "mutants/list.rs"]
-mod mutants;
+mod list;
+
+#[allow(dead_code, reason = "writing the copy is for running mutants")]
+#[path = "mutants/rewrite.rs"]
+mod rewrite;
 
 #[test]
 fn the_text_that_a_mutant_changes_occurs_once_in_its_file() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mutants = mutants::read(&root.join("tests/mutants")).expect("the lists can be read");
+    let mutants = list::read(&root.join("tests/mutants")).expect("the lists can be read");
     let mut wrong = Vec::new();
     for mutant in &mutants {
         let located = match std::fs::read_to_string(root.join(&mutant.file)) {
-            Ok(source) => mutants::locate(mutant, &source).map(drop),
+            Ok(source) => list::locate(mutant, &source).map(drop),
             Err(error) => Err(format!("{}: {}: {error}", mutant.place, mutant.file)),
         };
         wrong.extend(located.err());
@@ -138,6 +142,13 @@ fn the_text_that_a_mutant_changes_occurs_once_in_its_file() {
         mutants.iter().zip(1..).all(|(mutant, number)| mutant.number == number),
         "mutants are named by their place"
     );
+    // All of one file are compiled together, so they must not overlap.
+    let files: std::collections::BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
+    for file in files {
+        let of_file: Vec<&list::Mutant> = mutants.iter().filter(|mutant| mutant.file == file).collect();
+        let source = std::fs::read_to_string(root.join(file)).expect("the file of a mutant");
+        rewrite::mutated(&source, &of_file).unwrap_or_else(|error| panic!("the lists cannot be built: {error}"));
+    }
     let equivalent = mutants.iter().filter(|mutant| mutant.equivalent.is_some()).count();
     assert!(mutants.len() - equivalent >= 150, "{} mutants, {equivalent} of them equivalent", mutants.len());
 }

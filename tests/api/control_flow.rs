@@ -468,6 +468,12 @@ fn growing_list(x: Float) -> usize {
     list.len()
 }
 
+#[jit]
+fn host_score(x: Float) -> Int {
+    let score = if x > 0.0 { 2 } else { -1 };
+    Int::from(score)
+}
+
 #[test]
 fn host_values_that_a_traced_region_changes_are_named() {
     let message = panic_of(|| drop(host_counter(floats(&LANES))));
@@ -477,6 +483,8 @@ fn host_values_that_a_traced_region_changes_are_named() {
     assert!(message.contains("different host values"), "{message}");
     let message = panic_of(|| assert_eq!(growing_list(floats(&LANES)), 2));
     assert!(message.contains("`list`"), "{message}");
+    let message = panic_of(|| drop(host_score(floats(&LANES))));
+    assert!(message.contains("write `Int::from(2)` for `2`"), "{message}");
     // The thread can continue tracing.
     assert_eq!(branch_value::traced(&floats(&[-1.0, 1.0])).to_vec().unwrap(), [-2.0, 2.0]);
 }

@@ -674,3 +674,26 @@ fn writes_of_a_loop_with_per_lane_memory_happen_once() {
         assert_eq!(found.to_vec().unwrap(), [false, false, false, true, false]);
     });
 }
+
+// rows: C145 C146
+#[test]
+fn writes_out_of_range_change_neither_this_memory_nor_the_next_one() {
+    on_each_device(|| {
+        // Small memories are on the stack, large ones are one after another.
+        for len in [4, 700] {
+            let value = resident([7_u32, 8, 9]);
+            for outside in [UInt::opaque(len as u32), UInt::opaque(u32::MAX), resident([701, 800, 900])] {
+                let (mut a, mut b) = (Local::<u32>::full(1, len), Local::<u32>::full(2, len));
+                a.write(&outside, &value);
+                b.write(&outside, &value);
+                let mut total = value.zeros_like();
+                for at in [0, len as u32 - 1] {
+                    total = total + a.read(&UInt::opaque(at)) + b.read(&UInt::opaque(at)) * 10;
+                }
+                let read = a.read(&outside) + b.read(&outside) + a.read(&UInt::opaque(len as u32));
+                assert_eq!(total.to_vec().unwrap(), [42; 3], "{len}");
+                assert_eq!((read + &value).to_vec().unwrap(), [7, 8, 9], "{len}");
+            }
+        }
+    });
+}

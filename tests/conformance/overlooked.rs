@@ -517,3 +517,25 @@ fn a_value_of_a_branch_has_no_elements_there_whatever_was_computed_before_it() {
         }
     });
 }
+
+#[test]
+fn elements_behind_an_exclusive_reference_are_read_in_a_loop_that_does_not_change_them() {
+    #[jit]
+    fn nearest(x: &Float, centres: &mut Float, n: &UInt) -> Float {
+        let (mut best, mut distance) = (Float::from(0.0), Float::from(f32::INFINITY));
+        for i in UInt::from(0)..n.clone() {
+            let d = (x - centres[i]).abs();
+            if d < distance {
+                (best, distance) = (centres[i], d);
+            }
+        }
+        *centres = centres.clone() * 2.0;
+        best
+    }
+    on_each_device(|| {
+        let mut centres = resident([0.0, 5.0, 1.0]);
+        let best = nearest(&resident([0.9, 4.0, -1.0, 0.9]), &mut centres, &resident([3, 3, 3, 2]));
+        assert_eq!(best.to_vec().unwrap(), [1.0, 5.0, 0.0, 0.0]);
+        assert_eq!(centres.to_vec().unwrap(), [0.0, 10.0, 2.0]);
+    });
+}

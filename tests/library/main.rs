@@ -1,6 +1,8 @@
 //! Tests of the library, which is written in the language itself.
 #![allow(clippy::unwrap_used, reason = "test helpers may panic, too")]
 
+#[path = "../shared/alone.rs"]
+mod alone;
 #[path = "../api/devices.rs"]
 mod devices;
 #[cfg(any(feature = "image", feature = "ndarray"))]

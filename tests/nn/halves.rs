@@ -119,6 +119,27 @@ fn factors_grow_after_steps_in_a_row_and_shrink_after_infinite_gradients() {
 }
 
 #[test]
+fn factors_grow_only_after_as_many_steps_as_before_and_stay_positive_and_finite() {
+    on_each_device(|| {
+        let x = Float::from([1.0, 2.0]).make_opaque();
+        let steps = |scaler: &mut LossScaler, gradient: f32, count: usize| {
+            let (mut y, mut sgd) = (x.clone(), Sgd::new(&x, 0.5));
+            let one = |_| {
+                scaler.step(&mut sgd, &mut y, &Float::from([gradient, 0.0]));
+                scaler.factor.item().unwrap()
+            };
+            (0..count).map(one).collect::<Vec<f32>>()
+        };
+        let mut scaler = LossScaler::with_factor(1.0).with_interval(3);
+        assert_eq!(steps(&mut scaler, 1.0, 7), [1.0, 1.0, 2.0, 2.0, 2.0, 4.0, 4.0]);
+        let mut largest = LossScaler::with_factor(f32::MAX).with_interval(1);
+        assert_eq!(steps(&mut largest, 1.0, 2), [f32::MAX; 2]);
+        let mut smallest = LossScaler::with_factor(f32::MIN_POSITIVE);
+        assert_eq!(steps(&mut smallest, f32::NAN, 2), [f32::MIN_POSITIVE; 2]);
+    });
+}
+
+#[test]
 fn what_only_another_form_has_is_an_error() {
     let mut single = net();
     let error = single.adopt_state(&Sequential::<Tensor<f32>>::default()).unwrap_err().to_string();

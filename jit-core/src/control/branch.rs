@@ -332,7 +332,7 @@ impl TracedBranch {
             let values = then.first_difference(otherwise).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
             refuse(
                 format!("the arms of a traced `if` have different host values{values}"),
-                "use traced values: write `Float::from(1.0)` for `1.0`",
+                &format!("use traced values: {}", then.advice(otherwise)),
                 self.site,
             );
         }

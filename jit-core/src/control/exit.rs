@@ -474,7 +474,7 @@ fn check_merge(a: &Leaves, b: &Leaves, site: Site) {
         let values = a.first_difference(b).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
         refuse(
             format!("lanes exit with different host values{values}"),
-            "under a traced condition `return` and `break` take traced values: write `Float::from(1.0)` for `1.0`",
+            &format!("under a traced condition `return` and `break` take traced values: {}", a.advice(b)),
             site,
         );
     }

@@ -97,6 +97,35 @@ impl Leaves {
         let differing = self.host.iter().zip(&other.host).find(|(a, b)| a != b);
         differing.map(|(a, b)| (describe(a), describe(b)))
     }
+
+    /// Returns how a program writes the first different number as an array, for the hint of an error.
+    pub(crate) fn advice(&self, other: &Leaves) -> String {
+        let differing = self.host.iter().zip(&other.host).find(|(a, b)| a != b);
+        let (name, number) = match differing {
+            Some((value @ HostValue::Number(ty, _), _)) => (alias(*ty), describe(value)),
+            _ => ("Float", "1.0".to_owned()),
+        };
+        format!("write `{name}::from({number})` for `{number}`")
+    }
+}
+
+/// Returns the name of arrays of a type.
+fn alias(ty: Type) -> &'static str {
+    match ty {
+        Type::Bool => "Mask",
+        Type::I8 => "Int8",
+        Type::I16 => "Int16",
+        Type::I32 => "Int",
+        Type::I64 => "Int64",
+        Type::U8 => "UInt8",
+        Type::U16 => "UInt16",
+        Type::U32 => "UInt",
+        Type::U64 => "UInt64",
+        Type::F16 => "Half",
+        Type::BF16 => "BFloat",
+        Type::F32 => "Float",
+        Type::F64 => "Float64",
+    }
 }
 
 /// Describes a host value as a program would write it.

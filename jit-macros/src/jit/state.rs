@@ -157,7 +157,14 @@ impl Visit<'_> for Finder<'_> {
         {
             self.changes(place);
         }
-        visit::visit_expr_binary(self, binary);
+        self.read(&binary.left);
+        self.read(&binary.right);
+    }
+
+    fn visit_expr_index(&mut self, index: &syn::ExprIndex) {
+        // Not as a name that is passed on: an element that is read changes nothing.
+        self.read(&index.expr);
+        self.visit_expr(&index.index);
     }
 
     fn visit_expr_reference(&mut self, reference: &syn::ExprReference) {
@@ -269,10 +276,6 @@ impl Finder<'_> {
             Expr::Field(field) => self.read(&field.base),
             Expr::Paren(inner) => self.read(&inner.expr),
             Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.read(&unary.expr),
-            Expr::Index(index) => {
-                self.read(&index.expr);
-                self.visit_expr(&index.index);
-            }
             other => self.visit_expr(other),
         }
     }

@@ -79,3 +79,16 @@ fn losses_of_halves_add_up_in_single_precision() {
         assert_eq!(mse_loss(&x, &y).item().unwrap().to_f32(), 40000.0);
     });
 }
+
+#[test]
+fn losses_of_halves_leave_out_ignored_targets() {
+    on_each_device(|| {
+        let logits = Tensor::from([[1.0_f32, 2.0], [3.0, -1.0], [0.0, 5.0]]);
+        let (all, others) = (Tensor::from([0_u32, 1, 0]), CrossEntropy::new().with_reduction(Reduction::None));
+        let single = others.loss(&logits, &all).to_vec().unwrap();
+        let halves = CrossEntropy::new().with_ignored(1).with_reduction(Reduction::None);
+        let found = halves.loss(&logits.cast::<half::f16>(), &all).cast::<f32>().to_vec().unwrap();
+        assert_eq!(found[1], 0.0);
+        assert!((found[0] - single[0]).abs() < 2e-3 && (found[2] - single[2]).abs() < 4e-3, "{found:?} {single:?}");
+    });
+}

@@ -202,6 +202,17 @@ fn branches_with_memory_accesses_or_much_work_stay() {
 }
 
 #[test]
+fn a_write_to_local_memory_in_a_branch_stays_there() {
+    let body = "v0: u32 = lane_index v1: i32 = gather p3[v0] v2: bool = cast v1 v3: f32 = const 1.0 \
+                if v2 { local_write l0[v0] = v3 } else { } v4: f32 = local_read l0[v0] store p1, v4";
+    let params = "p0: read f32, p1: write f32, p2: readwrite i32, p3: read i32";
+    let mut kernel = parse(&format!("kernel({params}) locals(l0: f32[4]) {{ {body} }}")).unwrap();
+    let text = kernel.to_string();
+    flatten_branches::run(&mut kernel);
+    assert_eq!(kernel.to_string(), text, "lanes that do not take the branch write nothing");
+}
+
+#[test]
 fn unobservable_code_is_removed() {
     let after = run(
         "eliminate_dead",

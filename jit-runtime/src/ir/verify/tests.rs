@@ -28,6 +28,7 @@ fn operands_have_the_types_that_the_operation_takes() {
         ("v2: u8, v3: u8 = add v1, v1", "it has 2 results, expected 1"),
         ("add v1, v1", "it has 0 results, expected 1"),
         ("v2: f32 = fma v0, v0, v1", "v1 is u8, expected f32"),
+        ("v2: f32 = fma v0, v1, v0", "v1 is u8, expected f32"),
         ("v2: i32 = lane_index", "the result v2 is i32, expected u32"),
         ("v2: f32 = gather p0[v0]", "the index v0 is f32, expected an integer"),
         ("v2: f32 = gather p0[v1] where v1", "v1 is u8, expected bool"),
@@ -125,6 +126,11 @@ fn regions_yield_what_their_owner_expects() {
             "in region r0, instruction 1 `switch v0 case 0 { .. } case 1 (v1: u8) { .. } default { .. }`: the branch \
             r2 takes parameters",
         ),
+        (
+            "v0: bool = const false v2: bool = loop (v0) while (v1: bool) { yield v1 } do (v3: bool) { yield v1 }",
+            "in region r0, instruction 1 `v2: bool = loop (v0) while (v1: bool) { .. } do (v3: bool) { .. }`: the body \
+            r2 takes parameters",
+        ),
         ("v0: u8 = const 1 yield v0", "in region r0: the top region yields values"),
     ];
     for (body, expected) in cases {
@@ -196,6 +202,16 @@ fn tables_and_regions_fit_together() {
         message(&kernel(&[], vec![top(Op::LaneIndex, 7, 1)])),
         "in region r0, instruction 0 `v7: ? = lane_index`: v7 has no type"
     );
+    let mut twice = top(Op::Const(Type::U8, 1), 0, 1);
+    twice.insts.push(Inst { op: Op::Const(Type::U8, 2), first: Value(0), results: 1 });
+    assert_eq!(
+        message(&kernel(&[Type::U8], vec![twice])),
+        "in region r0, instruction 1 `v0: u8 = const 2`: v0 is defined twice"
+    );
+    let truth = Value(0);
+    let mut fused = top(Op::Const(Type::Bool, 1), 0, 1);
+    fused.insts.push(Inst { op: Op::Fma(truth, truth, truth), first: Value(1), results: 1 });
+    assert!(message(&kernel(&[Type::Bool; 2], vec![fused])).ends_with("fma does not exist for bool"));
     let mut builder = Builder::new();
     let condition = builder.constant(Type::Bool, 1);
     let cycle = Op::If { condition, then_region: RegionId(0), else_region: RegionId(0) };

@@ -71,25 +71,26 @@ unsafe fn elements<'a, T>(data: *const T, count: usize) -> Result<&'a [T], Failu
     }
 }
 
-/// Returns an argument in the form that the executor takes.
+/// Returns an argument in the form that the executor takes. Its `name` is for messages.
 ///
 /// # Safety
 ///
 /// Its pointers are null, or so many elements can be read there.
-unsafe fn given<'a>(argument: &Argument, position: usize) -> Result<GivenArgument<'a>, Failure> {
-    let invalid = |message: String| Failure::Error(Error::new(ErrorKind::InvalidArgument, message));
+unsafe fn given<'a>(argument: &Argument, name: &dyn Fn() -> String) -> Result<GivenArgument<'a>, Failure> {
+    let invalid = |what: String| Failure::Error(Error::new(ErrorKind::InvalidArgument, format!("{} {what}", name())));
     let ty = usize::try_from(argument.ty).ok().and_then(|ty| Type::ALL.get(ty).copied());
-    let ty = ty.ok_or_else(|| invalid(format!("the argument {position} has the unknown type {}", argument.ty)))?;
+    let ty = ty.ok_or_else(|| invalid(format!("has the unknown type {}", argument.ty)))?;
     let is_number = argument.is_number != 0;
     if is_number && argument.width != 1 {
-        return Err(invalid(format!("the argument {position} is a number with the width {}, not 1", argument.width)));
+        return Err(invalid(format!("is a number with the width {}, not 1", argument.width)));
     }
     let size = argument.width.checked_mul(ty.size_bytes()).filter(|size| isize::try_from(*size).is_ok());
-    let size =
-        size.ok_or_else(|| invalid(format!("the argument {position} has more elements than there is memory")))?;
+    let size = size.ok_or_else(|| invalid("has more elements than there is memory".to_owned()))?;
+    let null = |place| move |_| Failure::NullOf(place, name());
     // SAFETY: the caller's promise.
-    let (bytes, shape) =
-        unsafe { (elements(argument.data.cast::<u8>(), size)?, elements(argument.shape, argument.axes)?) };
+    let bytes = unsafe { elements(argument.data.cast::<u8>(), size) }.map_err(null("data"))?;
+    // SAFETY: the caller's promise.
+    let shape = unsafe { elements(argument.shape, argument.axes) }.map_err(null("shape"))?;
     if !is_number {
         return Ok(GivenArgument::Array(ty, GivenArray { bytes, shape }));
     }
@@ -121,8 +122,9 @@ pub unsafe extern "C" fn jit_call(
         let arguments = unsafe { elements(arguments, count) }.map_err(|_| Failure::Null("arguments"))?;
         let mut all = Vec::new();
         for (position, argument) in arguments.iter().enumerate() {
+            let name = || function.descriptions.name_of_argument(position);
             // SAFETY: the caller's promise.
-            all.push(unsafe { given(argument, position) }?);
+            all.push(unsafe { given(argument, &name) }?);
         }
         let made = function.executor.call(&all)?;
         let made: Result<Vec<ResultArray>, Error> = made.iter().map(ResultArray::of).collect();

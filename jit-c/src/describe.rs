@@ -42,6 +42,14 @@ pub(crate) struct Descriptions {
 }
 
 impl Descriptions {
+    /// Names an argument for messages: by its position, and by its path if there is one.
+    pub(crate) fn name_of_argument(&self, position: usize) -> String {
+        match self.arguments.get(position) {
+            Some(argument) => format!("the argument {position}, `{}`,", argument.name.to_string_lossy()),
+            None => format!("the argument {position}, of {} that the function takes,", self.arguments.len()),
+        }
+    }
+
     pub(crate) fn of(executor: &UntypedExecutor) -> Descriptions {
         let name = |path: &str| CString::new(path).unwrap_or_default();
         let arguments = executor.arguments().iter().map(|argument| {

@@ -30,6 +30,8 @@ pub enum Status {
 pub(crate) enum Failure {
     /// This argument is null.
     Null(&'static str),
+    /// This part of something with a name is null.
+    NullOf(&'static str, String),
     Error(Error),
 }
 
@@ -73,6 +75,10 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> Status {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(Failure::Null(what))) => {
             remember(&format!("`{what}` is NULL\n  help: pass a pointer to what the header says"));
+            Status::Null
+        }
+        Ok(Err(Failure::NullOf(what, whose))) => {
+            remember(&format!("`{what}` of {whose} is NULL\n  help: pass a pointer to what the header says"));
             Status::Null
         }
         Ok(Err(Failure::Error(error))) => {

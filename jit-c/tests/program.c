@@ -80,11 +80,15 @@ static void refuse_wrong_arguments(const jit_function *saxpy) {
     CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_INVALID);
     CHECK(last_error_has("y.width() == x.width()") && last_error_has("y.width() is 3"));
     WITH(1, JIT_ARRAY(99, x, 4));
-    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_INVALID && last_error_has("unknown type 99"));
+    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_INVALID && last_error_has("argument 1, `x`, has the unknown type 99"));
     WITH(1, JIT_ARRAY(JIT_F32, NULL, 4));
-    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_NULL && last_error_has("`data`"));
+    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_NULL && last_error_has("`data` of the argument 1, `x`,"));
     WITH(1, JIT_ARRAY(JIT_F32, x, SIZE_MAX / 2));
-    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_INVALID && last_error_has("more elements"));
+    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_INVALID && last_error_has("`x`, has more elements"));
+    WITH(0, {.type = JIT_F32, .is_number = 1, .data = &a, .width = 2});
+    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_INVALID && last_error_has("argument 0, `a`, is a number"));
+    WITH(1, JIT_TENSOR(JIT_F32, x, 4, NULL, 1));
+    CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_NULL && last_error_has("`shape` of the argument 1, `x`,"));
     size_t shape[1] = {4};
     WITH(1, JIT_TENSOR(JIT_F32, x, 4, shape, 1));
     CHECK(jit_call(saxpy, wrong, 3, &results) == JIT_ERROR_INVALID && last_error_has("`x` has 0 axes, not 1"));

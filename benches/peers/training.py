@@ -1,6 +1,6 @@
 """Steps of training in JAX and PyTorch: `training.py jax|torch [--only ROW]`.
 
-Prints the rows `N…` as the benchmark `rows` does, with the same networks, initial values and inputs; the checksum is
+Prints the rows `N…` and A02 as the benchmark `rows` does, with the same networks, initial values and inputs; the checksum is
 the loss of the tenth step. Needs numpy, and jax or torch.
 """
 import json
@@ -82,6 +82,18 @@ def pictures():
 
 def texts(first):
     return numbers(first, TEXTS * LENGTH, CHARACTERS).reshape(TEXTS, LENGTH)
+
+
+def perceptron():
+    """The features, the wanted values, and the initial parameters of row A02."""
+    scale = np.sqrt(np.float32(12 / 64))
+    x = u01((1 << 14) * 64, 1).reshape(-1, 64)
+    wanted = np.sin(x[:, :8].sum(1, dtype=np.float32))[:, None]
+    parameters = []
+    for columns, seed in [(64, 2), (64, 3), (1, 4)]:
+        matrix = ((u01(64 * columns, seed) - np.float32(0.5)) * scale).reshape(64, columns)
+        parameters += [matrix, np.zeros(columns, np.float32)]
+    return x, wanted, parameters
 
 
 def in_jax():
@@ -167,7 +179,26 @@ def in_jax():
 
         return training(initial_transformer(), loss, 1e-3, 0.01)
 
-    return {"N01": digits, "N02": transformer}
+    def dense():
+        x, wanted, parameters = perceptron()
+        x, wanted, state = jnp.asarray(x), jnp.asarray(wanted), [[jnp.asarray(p) for p in parameters]]
+
+        def loss(p):
+            y = jax.nn.relu(jax.nn.relu(x @ p[0] + p[1]) @ p[2] + p[3]) @ p[4] + p[5]
+            return ((y - wanted) ** 2).mean()
+
+        @functools.partial(jax.jit, donate_argnums=0)
+        def step(parameters):
+            value, gradients = jax.value_and_grad(loss)(parameters)
+            return value, [p - 0.05 * g for p, g in zip(parameters, gradients)]
+
+        def once():
+            value, state[0] = step(state[0])
+            return float(jax.block_until_ready((value, state[0]))[0])
+
+        return once
+
+    return {"A02": dense, "N01": digits, "N02": transformer}
 
 
 def in_torch():
@@ -236,7 +267,17 @@ def in_torch():
 
         return training(loss, torch.optim.AdamW(leaves(p), 1e-3, weight_decay=0.01))
 
-    return {"N01": digits, "N02": transformer}
+    def dense():
+        x, wanted, p = perceptron()
+        x, wanted, p = torch.tensor(x), torch.tensor(wanted), parameters(p)
+
+        def loss():
+            hidden = F.relu(F.relu(x @ p[0] + p[1]) @ p[2] + p[3])
+            return F.mse_loss(hidden @ p[4] + p[5], wanted)
+
+        return training(loss, torch.optim.SGD(p, 0.05))
+
+    return {"A02": dense, "N01": digits, "N02": transformer}
 
 
 def measure(name, step):

@@ -166,15 +166,18 @@ fn machine(request: &Request) -> String {
     )
 }
 
-/// The table of the rows whose names begin with a letter.
+/// The table of the rows whose names begin with a letter, beside the systems that have one of them.
 fn part(request: &Request, rows: &[&Row], table: &Table, letter: char) -> String {
+    let keys: Vec<&Key> = table.keys.iter().filter(|key| key.workload.starts_with(letter)).collect();
+    let has_any = |system: usize| keys.iter().any(|key| table.median(key, system).is_some());
+    let peers: Vec<(&Peer, usize)> = request.peers.iter().zip(1..).filter(|(_, system)| has_any(*system)).collect();
     let mut text = format!("| row | what | unit | {OURS} | clean samples |");
-    for peer in &request.peers {
+    for (peer, _) in &peers {
         let _ = write!(text, " {0} | {0} / {OURS} |", peer.name);
     }
-    let _ = write!(text, "\n|---|---|---|---|---|{}", "---|---|".repeat(request.peers.len()));
+    let _ = write!(text, "\n|---|---|---|---|---|{}", "---|---|".repeat(peers.len()));
     let mut last = "";
-    for key in table.keys.iter().filter(|key| key.workload.starts_with(letter)) {
+    for key in keys {
         let Some(value) = table.median(key, 0) else { continue };
         // What a row is stands in its first line only.
         let what = rows.iter().find(|row| row.name == key.workload && row.name != last).map_or("", |row| row.what);
@@ -189,7 +192,7 @@ fn part(request: &Request, rows: &[&Row], table: &Table, letter: char) -> String
             short(value),
             table.clean(key)
         );
-        for (_, system) in request.peers.iter().zip(1..) {
+        for &(_, system) in &peers {
             let _ = match table.median(key, system) {
                 Some(other) => write!(text, " {} | {:.2} |", short(other), other / value),
                 None => write!(text, " – | – |"),

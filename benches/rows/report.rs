@@ -154,7 +154,7 @@ fn machine(request: &Request) -> String {
     let devices = jit::devices();
     let processor = devices.iter().find(|info| info.device == jit::Device::Cpu);
     let code = processor.map_or_else(String::new, |info| {
-        let llvm = info.name.split(", ").find(|part| part.starts_with("LLVM")).unwrap_or("no LLVM");
+        let llvm = info.name.rsplit_once(" by ").map_or("no LLVM", |(_, llvm)| llvm);
         format!("vectors of {} floats, {llvm}", info.vector_lanes)
     });
     let peers: Vec<&str> = request.peers.iter().map(|peer| peer.name.as_str()).collect();

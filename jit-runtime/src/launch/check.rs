@@ -24,8 +24,10 @@ pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
         let message = format!("{} arguments for {} parameters", ready.arguments.len(), params.len());
         return Err(refuse(ready, message));
     }
+    let takes_host_memory = uses_host_memory(ready.entry.facts.device);
     for (position, (param, argument)) in params.iter().zip(&ready.arguments).enumerate() {
-        argument_of(param, argument, ready).map_err(|what| refuse(ready, format!("argument {position} {what}")))?;
+        argument_of(param, argument, ready, takes_host_memory)
+            .map_err(|what| refuse(ready, format!("argument {position} {what}")))?;
         if param.writes {
             bound_once(ready, position)?;
         }
@@ -47,7 +49,7 @@ fn holds(ready: &Ready, position: usize, ty: Type, len: usize) -> Result<(), Err
 }
 
 #[inline]
-fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result<(), String> {
+fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready, takes_host_memory: bool) -> Result<(), String> {
     let Argument::Buffer(buffer, elements) = argument else {
         return if param.is_buffer { Err("is a scalar where a buffer is expected".into()) } else { Ok(()) };
     };
@@ -55,7 +57,7 @@ fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result
         return Err("is a buffer where a scalar is expected".into());
     }
     let device = ready.entry.facts.device;
-    if !(buffer.is_on_host() && uses_host_memory(device) || share_memory(buffer.device(), device)) {
+    if !(takes_host_memory && buffer.is_on_host() || share_memory(buffer.device(), device)) {
         return Err(format!("is in memory of `{}`, which code of `{device}` cannot access", buffer.device()));
     }
     let needed = if param.reduction.is_some() {

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use jit::prelude::*;
 
 use crate::inputs::{checksum, u01s};
-use crate::measure::{Bench, RowError, Unit, check, print_time};
+use crate::measure::{Bench, RowError};
 use crate::throughput::resident;
+use crate::training::measure_steps;
 
 const LANES: usize = 1 << 20;
 const STEPS: u32 = 1000;
@@ -120,22 +121,12 @@ fn training(bench: &Bench, row: &'static str, step: Step) -> Result<(), RowError
         Tensor::from_array(Float::from(values.collect::<Vec<_>>()), [BATCH, 1])
     };
     let network = RefCell::new(Network::new()?);
-    let once = || -> Result<Float, RowError> {
+    measure_steps(bench, row, (0.221166, 1e-4), || {
         let mut network = network.borrow_mut();
         let loss = step(&mut network, &x, &wanted);
         jit::eval(&(&*network, &loss))?;
-        jit::sync()?;
         Ok(loss)
-    };
-    let mut loss = once()?;
-    for _ in 1..10 {
-        loss = once()?;
-    }
-    let value = f64::from(loss.item()?);
-    check(row, value, (0.221166, 1e-4))?;
-    let time = bench.median(|| once().map(drop))?;
-    print_time(row, "time", time, Unit::Milliseconds, Some(value));
-    Ok(())
+    })
 }
 
 /// A02: a step of training a network of 64-64-64-1 on 2^14 rows, frozen; bound by arithmetic.

@@ -1,21 +1,25 @@
-//! Rows `N…`: steps of training of small networks, frozen, as in the examples `digits` and `language_model`.
+//! Rows `N…`: steps of training of the networks of the examples `digits` and `language_model`, frozen.
 //!
 //! The same networks in candle, burn, JAX and PyTorch are in `benches/peers/`. In all of them the `n`-th matrix has
 //! the same initial values, its rows being `1 / √fan-in` at most; biases are zero.
 
+#[path = "../../examples/digits/nets.rs"]
+#[allow(dead_code, reason = "the example has another network, too")]
+mod digits_nets;
+#[path = "../../examples/language_model/net.rs"]
+mod language_model_net;
+
 use std::cell::RefCell;
 
-use jit::nn::{
-    self, BatchNorm2d, Conv2d, Embedding, LayerNorm, Linear, MaxPool2d, Model, Module, MultiHeadAttention, Relu,
-    gelu_tanh,
-};
+use jit::nn::{self, Model, Module};
 use jit::optim::{Adam, AdamW};
 use jit::prelude::*;
-use jit::random::Generator;
 
 use crate::inputs::{hash32, u01s};
 use crate::measure::{Bench, RowError, Unit, check, print_time};
 use crate::throughput::resident;
+use digits_nets::{Convolutional, conv};
+use language_model_net::{CONTEXT, Dimensions, Net};
 
 /// The seed of the first matrix.
 const FIRST_SEED: u32 = 100;
@@ -45,13 +49,13 @@ fn numbers(count: usize, limit: u32) -> UInt {
 }
 
 /// Measures a step, after ten of them whose last loss is the checksum.
-fn measure_steps(
+pub(crate) fn measure_steps(
     bench: &Bench,
     row: &'static str,
     expected: (f64, f64),
-    step: impl Fn() -> jit::Result<Tensor<f32>>,
+    step: impl Fn() -> jit::Result<Float>,
 ) -> Result<(), RowError> {
-    let once = || -> Result<Tensor<f32>, RowError> {
+    let once = || -> Result<Float, RowError> {
         let loss = step()?;
         jit::sync()?;
         Ok(loss)
@@ -69,53 +73,18 @@ fn measure_steps(
 
 /// The digits of a step.
 const DIGITS: usize = 32;
-/// Rows and columns of a digit.
-const SIDE: usize = 8;
-
-/// A network of two convolutions and a linear layer.
-#[derive(Clone, Traverse)]
-struct Reader {
-    first: Conv2d,
-    first_norm: BatchNorm2d,
-    second: Conv2d,
-    second_norm: BatchNorm2d,
-    pool: MaxPool2d,
-    last: Linear,
-}
-
-impl Reader {
-    fn new(rng: &mut Generator) -> Reader {
-        Reader {
-            first: Conv2d::new(1, 8, [3, 3], rng).with_paddings([1, 1]),
-            first_norm: BatchNorm2d::new(8),
-            second: Conv2d::new(8, 16, [3, 3], rng).with_paddings([1, 1]),
-            second_norm: BatchNorm2d::new(16),
-            pool: MaxPool2d::new([2, 2]),
-            last: Linear::new(16 * SIDE * SIDE / 4, 10, rng),
-        }
-    }
-}
-
-impl Module<Tensor<f32>> for Reader {
-    type Output = Tensor<f32>;
-
-    fn forward(&mut self, x: &Tensor<f32>) -> Tensor<f32> {
-        let x = Relu.forward(&self.first_norm.forward(&self.first.forward(x)));
-        let x = Relu.forward(&self.second_norm.forward(&self.second.forward(&x)));
-        let x = self.pool.forward(&x);
-        self.last.forward(&x.reshape([x.size(0), x.size(1) * x.size(2) * x.size(3)]))
-    }
-}
+/// The pixels of a digit.
+const PIXELS: usize = 64;
 
 #[derive(Clone, Traverse)]
-struct ReaderTraining {
-    net: Reader,
-    adam: Adam<Reader>,
+struct Reading {
+    net: Convolutional,
+    adam: Adam<Convolutional>,
 }
 
 #[freeze]
-fn step_of_reader(state: &mut ReaderTraining, pictures: &Tensor<f32>, digits: &Tensor<u32>) -> Tensor<f32> {
-    let loss = |net: &mut Reader| nn::cross_entropy(&net.forward(pictures), digits);
+fn step_of_reading(state: &mut Reading, pictures: &Tensor<f32>, digits: &Tensor<u32>) -> Tensor<f32> {
+    let loss = |net: &mut Convolutional| nn::cross_entropy(&net.forward(pictures), digits);
     let (loss, gradient) = nn::value_and_grad(&mut state.net, loss).expect("the loss has derivatives");
     state.adam.step(&mut state.net, &gradient);
     loss
@@ -123,103 +92,33 @@ fn step_of_reader(state: &mut ReaderTraining, pictures: &Tensor<f32>, digits: &T
 
 /// N01: a step of training of a small convolutional network with batch normalisation, by Adam.
 pub(crate) fn digits(bench: &Bench) -> Result<(), RowError> {
-    let mut net = Reader::new(&mut jit::random::rng(1));
+    let mut net = conv(&mut jit::random::rng(1));
     initialise(&mut net)?;
     let adam = Adam::new(&net, 0.002);
-    let state = RefCell::new(ReaderTraining { net, adam });
-    let pictures = Tensor::from_array(resident(u01s(DIGITS * SIDE * SIDE, 1, |u| u))?, [DIGITS, 1, SIDE, SIDE]);
+    let state = RefCell::new(Reading { net, adam });
+    let pictures = Tensor::from_array(resident(u01s(DIGITS * PIXELS, 1, |u| u))?, [DIGITS, PIXELS]);
     let wanted = Tensor::from(numbers(DIGITS, 10));
     measure_steps(bench, "N01", (1.07306, 1e-4), || {
         let mut state = state.borrow_mut();
-        let loss = step_of_reader(&mut state, &pictures, &wanted);
+        let loss = step_of_reading(&mut state, &pictures, &wanted);
         jit::eval(&(&*state, &loss))?;
-        Ok(loss)
+        Ok(loss.array().clone())
     })
 }
 
 const TEXTS: usize = 32;
-const LENGTH: usize = 64;
 const CHARACTERS: usize = 72;
-const WIDTH: usize = 128;
-const HEADS: usize = 4;
-const BLOCKS: usize = 3;
-
-/// Attention, then two linear layers, each added to its input.
-#[derive(Clone, Traverse)]
-struct Block {
-    attention_norm: LayerNorm,
-    attention: MultiHeadAttention,
-    linear_norm: LayerNorm,
-    expand: Linear,
-    shrink: Linear,
-}
-
-impl Block {
-    fn new(rng: &mut Generator) -> Block {
-        Block {
-            attention_norm: LayerNorm::new([WIDTH]),
-            attention: MultiHeadAttention::new(WIDTH, HEADS, rng).causal(),
-            linear_norm: LayerNorm::new([WIDTH]),
-            expand: Linear::new(WIDTH, 4 * WIDTH, rng),
-            shrink: Linear::new(4 * WIDTH, WIDTH, rng),
-        }
-    }
-}
-
-impl Module<Tensor<f32>> for Block {
-    type Output = Tensor<f32>;
-
-    fn forward(&mut self, x: &Tensor<f32>) -> Tensor<f32> {
-        let x = x + self.attention.forward(&self.attention_norm.forward(x));
-        let hidden = gelu_tanh(&self.expand.forward(&self.linear_norm.forward(&x)));
-        x + self.shrink.forward(&hidden)
-    }
-}
-
-/// A transformer that only looks back.
-#[derive(Clone, Traverse)]
-struct Transformer {
-    characters: Embedding,
-    places: Embedding,
-    blocks: Vec<Block>,
-    norm: LayerNorm,
-    head: Linear,
-}
-
-impl Transformer {
-    fn new(rng: &mut Generator) -> Transformer {
-        Transformer {
-            characters: Embedding::new(CHARACTERS, WIDTH, rng),
-            places: Embedding::new(LENGTH, WIDTH, rng),
-            blocks: (0..BLOCKS).map(|_| Block::new(rng)).collect(),
-            norm: LayerNorm::new([WIDTH]),
-            head: Linear::new(WIDTH, CHARACTERS, rng),
-        }
-    }
-}
-
-impl Module<Tensor<u32>> for Transformer {
-    type Output = Tensor<f32>;
-
-    fn forward(&mut self, texts: &Tensor<u32>) -> Tensor<f32> {
-        let places = self.places.forward(&Tensor::<u32>::arange([texts.size(1)]));
-        let mut x = self.characters.forward(texts) + places;
-        for block in &mut self.blocks {
-            x = block.forward(&x);
-        }
-        self.head.forward(&self.norm.forward(&x))
-    }
-}
+const DIMENSIONS: Dimensions = Dimensions { width: 128, heads: 4, blocks: 3 };
 
 #[derive(Clone, Traverse)]
-struct TransformerTraining {
-    net: Transformer,
-    adam: AdamW<Transformer>,
+struct Writing {
+    net: Net,
+    adam: AdamW<Net>,
 }
 
 #[freeze]
-fn step_of_transformer(state: &mut TransformerTraining, texts: &Tensor<u32>, next: &Tensor<u32>) -> Tensor<f32> {
-    let loss = |net: &mut Transformer| {
+fn step_of_writing(state: &mut Writing, texts: &Tensor<u32>, next: &Tensor<u32>) -> Tensor<f32> {
+    let loss = |net: &mut Net| {
         let scores = net.forward(texts);
         nn::cross_entropy(&scores.reshape([next.width(), scores.size(2)]), &next.ravel())
     };
@@ -230,20 +129,20 @@ fn step_of_transformer(state: &mut TransformerTraining, texts: &Tensor<u32>, nex
 
 /// N02: a step of training of a transformer of 0.6 million parameters on 2048 characters, by AdamW.
 pub(crate) fn transformer(bench: &Bench) -> Result<(), RowError> {
-    let mut net = Transformer::new(&mut jit::random::rng(1));
+    let mut net = Net::new(CHARACTERS, DIMENSIONS, &mut jit::random::rng(1));
     initialise(&mut net)?;
     let adam = AdamW::new(&net, 1e-3);
-    let state = RefCell::new(TransformerTraining { net, adam });
-    let all = numbers(TEXTS * LENGTH + 1, CHARACTERS as u32);
+    let state = RefCell::new(Writing { net, adam });
+    let all = numbers(TEXTS * CONTEXT + 1, CHARACTERS as u32);
     let part = |first: usize| {
-        let part = all.slice(first..first + TEXTS * LENGTH).make_opaque();
-        jit::eval(&part).map(|()| Tensor::from_array(part, [TEXTS, LENGTH]))
+        let part = all.slice(first..first + TEXTS * CONTEXT).make_opaque();
+        jit::eval(&part).map(|()| Tensor::from_array(part, [TEXTS, CONTEXT]))
     };
     let (texts, next) = (part(0)?, part(1)?);
     measure_steps(bench, "N02", (3.44711, 1e-4), || {
         let mut state = state.borrow_mut();
-        let loss = step_of_transformer(&mut state, &texts, &next);
+        let loss = step_of_writing(&mut state, &texts, &next);
         jit::eval(&(&*state, &loss))?;
-        Ok(loss)
+        Ok(loss.array().clone())
     })
 }

@@ -26,7 +26,8 @@ pub(crate) fn mlp(rng: &mut Generator) -> Mlp {
     (first, BatchNorm1d::new(128), Relu, Dropout::new(0.2, rng), second, BatchNorm1d::new(64), Relu, last)
 }
 
-type Convolutional = (Image, (Conv2d, BatchNorm2d, Relu), (Conv2d, BatchNorm2d, Relu, MaxPool2d), Flatten, Linear);
+pub(crate) type Convolutional =
+    (Image, (Conv2d, BatchNorm2d, Relu), (Conv2d, BatchNorm2d, Relu, MaxPool2d), Flatten, Linear);
 
 /// Creates a network of two convolutions and a linear layer.
 pub(crate) fn conv(rng: &mut Generator) -> Convolutional {

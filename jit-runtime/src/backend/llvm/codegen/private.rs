@@ -40,10 +40,10 @@ impl Codegen<'_> {
         lanes: Option<&Packets>,
     ) {
         let (ty, copies_log2) = (self.kernel.param(buffer).ty(), self.options.scatters.copies_log2());
-        if copies_log2 == 0 && matches!(self.analysis.shape(index), Shape::Linear { .. }) {
-            return self.combine_consecutive(op, buffer, index, value, lanes);
-        }
         let scatter = Scatter { op, buffer, ty, index, lanes, copies_log2 };
+        if copies_log2 == 0 && matches!(self.analysis.shape(index), Shape::Linear { .. }) {
+            return self.combine_consecutive(&scatter, value);
+        }
         let sources = self.sources(&scatter, value);
         let loaded = self.slots[index.index()].loaded_from.clone().filter(|_| lanes.is_none());
         let Some(loaded) = loaded else { return self.combine_each(&scatter, &sources) };
@@ -90,7 +90,7 @@ impl Codegen<'_> {
     /// The updates of all lanes at indices that are in registers.
     fn combine_each(&mut self, scatter: &Scatter<'_>, sources: &[Source]) {
         let addresses = match scatter.copies_log2 {
-            0 => self.private_addresses(scatter.buffer, scatter.index, scatter.lanes),
+            0 => self.private_addresses(scatter),
             _ => self.copy_addresses(scatter),
         };
         for (&addresses, source) in addresses.iter().zip(sources) {
@@ -143,7 +143,8 @@ impl Codegen<'_> {
     }
 
     /// The addresses of elements; for lanes that are inactive or out of range, memory that is never read.
-    fn private_addresses(&mut self, buffer: ParamId, index: Value, lanes: Option<&Packets>) -> Packets {
+    fn private_addresses(&mut self, scatter: &Scatter<'_>) -> Packets {
+        let Scatter { buffer, index, lanes, .. } = *scatter;
         let lanes = self.lanes_inside(buffer, index, lanes.cloned());
         let (ty, indices) = (self.ty(index), self.vectors(index));
         let addresses = indices.iter().map(|&indices| self.lane_addresses(buffer, ty, indices));
@@ -175,15 +176,8 @@ impl Codegen<'_> {
     }
 
     /// Combines into consecutive elements that no other thread accesses.
-    fn combine_consecutive(
-        &mut self,
-        op: ReduceOp,
-        buffer: ParamId,
-        index: Value,
-        value: Value,
-        lanes: Option<&Packets>,
-    ) {
-        let ty = self.kernel.param(buffer).ty();
+    fn combine_consecutive(&mut self, scatter: &Scatter<'_>, value: Value) {
+        let Scatter { op, buffer, ty, index, lanes, .. } = *scatter;
         let values = self.vectors(value);
         self.consecutive(buffer, index, lanes.cloned(), |codegen, addresses, lanes| {
             for packet in 0..codegen.packets {

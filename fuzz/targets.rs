@@ -105,6 +105,7 @@ pub(crate) fn kernels(mut data: &[u8]) {
         transcendental: kind & 2 != 0,
         indexed_memory: kind & 4 != 0,
         reductions: kind & 8 != 0,
+        most_bytes: [8, 8, 2, 1][kind as usize >> 5 & 3],
         width: (kind & 16 != 0).then(|| number(&mut data, 1) as usize),
     };
     let case = Case::new(number(&mut data, 8), &options);

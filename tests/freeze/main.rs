@@ -6,6 +6,7 @@ mod alone;
 mod arguments;
 mod basics;
 mod blocks;
+mod borrowing;
 mod calls;
 mod closures;
 mod cost;

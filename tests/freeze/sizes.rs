@@ -195,3 +195,25 @@ fn an_index_that_was_in_range_may_be_out_of_range_in_a_replay() {
         })
     });
 }
+
+#[freeze]
+fn nearest(x: &Float, centres: &Float) -> Float {
+    let mut best = Float::from(f32::INFINITY);
+    for k in 0..centres.width() {
+        best = best.min((x - centres[k]).abs());
+    }
+    let mut last = Int16::from(0);
+    for k in (Int16::from(1)..centres.width()).rev() {
+        last += k;
+    }
+    best + last.cast::<f32>()
+}
+
+#[test]
+fn loops_up_to_a_width_are_recorded_for_all_widths() {
+    alike(frozen!(nearest), 1, || [(5, 3), (4, 9), (70, 2)].map(|(n, m)| values(&nearest(&floats(n, 1), &floats(m, 2)))));
+    let by_hand = |x: f32, centres: &[f32]| centres.iter().fold(f32::INFINITY, |best, c| best.min((x - c).abs()));
+    let (x, centres) = (values(&floats(5, 1)), values(&floats(3, 2)));
+    let wanted: Vec<f32> = x.iter().map(|&x| by_hand(x, &centres) + 3.0).collect();
+    assert_eq!(values(&nearest(&floats(5, 1), &floats(3, 2))), wanted);
+}

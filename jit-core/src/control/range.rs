@@ -10,6 +10,7 @@ use super::stage::{HostStage, Stage, TracedStage};
 use super::state::refuse;
 use crate::array::{Array, Integer};
 use crate::graph::Var;
+use crate::size::Size;
 use crate::trace::record;
 use crate::traverse::{Traverse, Visitor, VisitorMut};
 use jit_runtime::Site;
@@ -21,7 +22,7 @@ use std::ops;
 #[diagnostic::on_unimplemented(
     message = "`for` cannot count from `{Self}` to `{B}`",
     label = "the bounds of a range have the same integer type, on the host or traced",
-    note = "convert one of them: `n.cast::<u32>()`"
+    note = "convert one of them: `n.cast::<u32>()`; the end may be the `width()` of an array"
 )]
 pub trait Bounds<B>: Sized {
     /// A range without its end.
@@ -83,6 +84,7 @@ macro_rules! traced_elements {
             $ty, Array<$ty>; $ty, &Array<$ty>;
             Array<$ty>, $ty; Array<$ty>, Array<$ty>; Array<$ty>, &Array<$ty>;
             &Array<$ty>, $ty; &Array<$ty>, Array<$ty>; &Array<$ty>, &Array<$ty>;
+            Array<$ty>, Size; &Array<$ty>, Size; Size, Array<$ty>; Size, &Array<$ty>;
         })*
         $(impl IntoArray<$ty> for $ty {
             fn into_array(self) -> Array<$ty> {
@@ -93,6 +95,9 @@ macro_rules! traced_elements {
 }
 
 traced_elements!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+// For one type alone, so that it is that of a literal.
+traced_bounds! { u32: u32, Size; }
 
 /// Converts a bound to an array.
 trait IntoArray<T: Integer> {
@@ -108,6 +113,12 @@ impl<T: Integer> IntoArray<T> for Array<T> {
 impl<T: Integer> IntoArray<T> for &Array<T> {
     fn into_array(self) -> Array<T> {
         self.clone()
+    }
+}
+
+impl<T: Integer> IntoArray<T> for Size {
+    fn into_array(self) -> Array<T> {
+        Array::from(self)
     }
 }
 

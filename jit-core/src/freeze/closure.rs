@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use jit_runtime::Site;
 
 use super::argument::{Argument, ByValue, Exclusive, FrozenInput, Recordable, Shared, lend};
+use super::borrowing::{Borrowing, Lending};
 use super::call::call;
 use super::function::{Function, Options};
 use super::{Explanation, Stats};
@@ -234,10 +235,10 @@ impl<F, C> fmt::Debug for Frozen<F, C> {
     }
 }
 
-/// An argument in a call of a [`Frozen`] closure: `&T`, `&mut T`, or a number.
+/// An argument in a call of a [`Frozen`] closure: `&T`, `&mut T`, `Option<&T>`, `[&T; N]`, or a number.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a frozen closure",
-    label = "a frozen closure takes `&x`, `&mut s` and numbers",
+    label = "a frozen closure takes `&x`, `&mut s`, `Option<&x>`, `[&x; N]` and numbers",
     note = "the type behind the reference must be `Traverse` (derive it) and `Clone`"
 )]
 pub trait FrozenArg {
@@ -301,6 +302,36 @@ impl<T: Recordable> FrozenArg for &mut T {
     fn pass(&mut self) -> &mut T {
         self
     }
+}
+
+macro_rules! borrowing {
+    ($([$($generics:tt)*] $ty:ty;)*) => {$(
+        impl<$($generics)*> FrozenArg for $ty {
+            type Parameter<'a> = <Self as Borrowing>::Lent<'a>;
+            type Proxy = <Self as Borrowing>::Proxy;
+            type Argument<'a>
+                = Lending<'a, Self>
+            where
+                Self: 'a;
+
+            fn argument(&mut self) -> Lending<'_, Self> {
+                Lending(self)
+            }
+
+            fn lend(proxy: &mut Self::Proxy) -> Self::Parameter<'_> {
+                <Self as Borrowing>::lend(proxy)
+            }
+
+            fn pass(&mut self) -> Self::Parameter<'_> {
+                Borrowing::pass(self)
+            }
+        }
+    )*};
+}
+
+borrowing! {
+    [B: Borrowing] Option<B>;
+    [B: Borrowing, const N: usize] [B; N];
 }
 
 macro_rules! numbers {

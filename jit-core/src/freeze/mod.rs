@@ -11,7 +11,7 @@
 //! | part | file |
 //! |---|---|
 //! | the key of a call | `layout` |
-//! | arguments and results of any type | `argument` |
+//! | arguments and results of any type | `argument`, `borrowing` |
 //! | plain numbers that change from call to call | `number` |
 //! | a function and its recordings | `function` |
 //! | a call | `call`; recording a call: `record` |
@@ -29,6 +29,7 @@
 mod again;
 mod ahead;
 mod argument;
+mod borrowing;
 mod call;
 mod closure;
 mod derivative;
@@ -63,6 +64,8 @@ pub use ahead::TracedFunction;
 pub use argument::{Argument, Arguments, FrozenInput, Recordable, ThreadSafe, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};
+#[doc(hidden)]
+pub use borrowing::{Borrowing, Lending, lend_parts};
 #[doc(hidden)]
 pub use call::{Changed, CollectArrays, CollectNothing, after_direct, call};
 pub use closure::{Call, Captureless, Captures, Frozen, FrozenArg, NoCaptures};

@@ -84,7 +84,7 @@ impl Parameter {
         match self.kind {
             Kind::Exclusive => quote!(&mut #ty),
             Kind::Shared => quote!(&#ty),
-            Kind::Value => quote!(#ty),
+            Kind::Value | Kind::Borrowing => quote!(#ty),
         }
     }
 
@@ -109,7 +109,7 @@ impl Parameter {
             _ if is_number => quote!(#private::freeze::Number(&#name)),
             Kind::Exclusive => quote!(#private::freeze::Exclusive(&mut *#name)),
             Kind::Shared => quote!(#private::freeze::Shared(#name)),
-            Kind::Value => quote!(#private::freeze::ByValue(&#name)),
+            Kind::Value | Kind::Borrowing => quote!(#private::freeze::ByValue(&#name)),
         }
     }
 
@@ -120,7 +120,7 @@ impl Parameter {
         match self.kind {
             Kind::Exclusive => quote!(#private::freeze::lend_mut::<#ty, _>(&mut #proxies.#index, #marker)),
             Kind::Shared => quote!(#private::freeze::lend::<#ty, _>(&#proxies.#index, #marker)),
-            Kind::Value => quote!(#private::freeze::copied::<#ty>(&#proxies.#index)),
+            Kind::Value | Kind::Borrowing => quote!(#private::freeze::copied::<#ty>(&#proxies.#index)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Errors that follow from the syntax alone.
 
+use super::parameter::is_borrowing;
 use crate::sink::Sink;
 use proc_macro2::{Span, TokenStream};
 use syn::spanned::Spanned;
@@ -73,9 +74,11 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
     }
 }
 
-/// Returns the type of an argument's part that later calls create anew: all of one by value, or the referent of `&mut`.
+/// Returns the type of an argument's part that later calls create anew: all of one by value that owns its data, or the
+/// referent of `&mut`.
 fn kept(ty: &Type) -> Option<&Type> {
     match ty {
+        _ if is_borrowing(ty) => None,
         Type::Reference(TypeReference { mutability: None, .. }) => None,
         Type::Reference(reference) => Some(&reference.elem),
         _ => Some(ty),
@@ -89,7 +92,8 @@ fn borrows_nothing(ty: &Type, sink: &Sink) {
         fn visit_type_reference(&mut self, reference: &TypeReference) {
             if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") {
                 let text = "a parameter that a `#[freeze]` function takes by value or by `&mut` cannot contain \
-                    references: own the data, or take the whole parameter by `&`";
+                    references, except in options, tuples and arrays of `&T` alone: own the data, or take the whole \
+                    parameter by `&`";
                 self.0.error(reference.span(), text);
             }
         }

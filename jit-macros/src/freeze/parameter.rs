@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Shared,
     /// `T`
     Value,
+    /// References in options, tuples or arrays, such as `Option<&T>`.
+    Borrowing,
 }
 
 pub(crate) struct Parameter {
@@ -27,7 +29,7 @@ pub(crate) struct Parameter {
     /// Its name in messages.
     pub(crate) label: String,
     kind: Kind,
-    /// Whether it is a reference to a type without a name, `&impl Trait`.
+    /// Whether its type is written out nowhere: a reference to a type without a name, `&impl Trait`, or one with lifetimes.
     is_unnamed: bool,
     pub(crate) span: Span,
 }
@@ -41,7 +43,7 @@ pub(crate) fn parameters(signature: &Signature) -> Vec<Parameter> {
             let (name, kind) = (name_of(&typed.pat).cloned().unwrap_or_else(ours), kind_of(&typed.ty));
             let label =
                 name_of(&typed.pat).map_or_else(|| typed.pat.to_token_stream().to_string(), |name| name.to_string());
-            let is_unnamed = kind != Kind::Value && has_unnamed(&typed.ty);
+            let is_unnamed = kind == Kind::Borrowing || kind != Kind::Value && has_unnamed(&typed.ty);
             Parameter { name, label, kind, is_unnamed, span: typed.ty.span() }
         }
     });
@@ -78,7 +80,29 @@ fn kind_of(ty: &Type) -> Kind {
         Type::Reference(_) => Kind::Shared,
         Type::Paren(inner) => kind_of(&inner.elem),
         Type::Group(inner) => kind_of(&inner.elem),
+        _ if is_borrowing(ty) => Kind::Borrowing,
         _ => Kind::Value,
+    }
+}
+
+/// Whether a type consists of shared references alone, in options, tuples and arrays.
+pub(crate) fn is_borrowing(ty: &Type) -> bool {
+    let is_part = |ty: &Type| matches!(kind_of(ty), Kind::Shared | Kind::Borrowing);
+    match ty {
+        Type::Tuple(tuple) => !tuple.elems.is_empty() && tuple.elems.iter().all(is_part),
+        Type::Array(array) => is_part(&array.elem),
+        Type::Path(path) => option_of(path).is_some_and(is_part),
+        _ => false,
+    }
+}
+
+/// The `T` of `Option<T>`.
+fn option_of(path: &syn::TypePath) -> Option<&Type> {
+    let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
+    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first() {
+        Some(syn::GenericArgument::Type(ty)) if arguments.args.len() == 1 => Some(ty),
+        _ => None,
     }
 }
 
@@ -107,6 +131,7 @@ impl Parameter {
             Kind::Exclusive => quote_spanned!(span=> #private::freeze::Exclusive(&mut *#name)),
             Kind::Shared => quote_spanned!(span=> #private::freeze::Shared(#name)),
             Kind::Value => quote_spanned!(span=> #private::freeze::ByValue(&#name)),
+            Kind::Borrowing => quote_spanned!(span=> #private::freeze::Lending(&#name)),
         }
     }
 
@@ -115,7 +140,7 @@ impl Parameter {
         let name = &self.name;
         match self.kind {
             Kind::Exclusive => quote_spanned!(self.span=> &mut *#name),
-            Kind::Shared | Kind::Value => name.to_token_stream(),
+            Kind::Shared | Kind::Value | Kind::Borrowing => name.to_token_stream(),
         }
     }
 
@@ -134,7 +159,11 @@ impl Parameter {
     /// Generates a marker for the type of an argument without a name, used to lend a copy.
     pub(crate) fn remembered_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
         let (name, ty, private) = (&self.name, remembered(position), spanned(private, self.span));
-        self.is_unnamed.then(|| quote_spanned!(self.span=> let #ty = #private::freeze::type_behind(&*#name);))
+        let behind = match self.kind {
+            Kind::Borrowing => quote!(&#name),
+            _ => quote!(&*#name),
+        };
+        self.is_unnamed.then(|| quote_spanned!(self.span=> let #ty = #private::freeze::type_behind(#behind);))
     }
 
     /// Generates the argument of the body, lent from the copies.
@@ -150,6 +179,7 @@ impl Parameter {
             Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut #proxies.#index, #ty)),
             Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&#proxies.#index, #ty)),
             Kind::Value => quote_spanned!(span=> #private::freeze::copied(&#proxies.#index)),
+            Kind::Borrowing => quote_spanned!(span=> #private::freeze::lend_parts(&#proxies.#index, #ty)),
         }
     }
 
@@ -159,7 +189,7 @@ impl Parameter {
         match self.kind {
             Kind::Exclusive => quote!(&*#arguments.#index.0),
             Kind::Shared => quote!(#name),
-            Kind::Value => quote!(&#name),
+            Kind::Value | Kind::Borrowing => quote!(&#name),
         }
     }
 }

@@ -22,7 +22,8 @@ pub struct Target {
     pub cpu: String,
     /// LLVM's feature string, which determines the instructions that are used.
     pub features: String,
-    /// The number of lanes in a packet: as many as one register has of 32 bits each.
+    /// The number of lanes in a packet: as many as one register has of 32 bits each. Kernels of narrower numbers have
+    /// more.
     pub lanes: usize,
     /// The number of packets that loop bodies process at once, instead of the estimated best number.
     pub interleave: Option<usize>,
@@ -57,6 +58,12 @@ impl Target {
     #[must_use]
     pub fn with_interleave(mut self, packets: usize) -> Target {
         self.interleave = Some(packets);
+        self
+    }
+
+    /// The same with another number of lanes in a packet.
+    pub(crate) fn with_lanes(mut self, lanes: usize) -> Target {
+        self.lanes = lanes;
         self
     }
 

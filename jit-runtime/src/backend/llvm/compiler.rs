@@ -25,6 +25,7 @@ use inkwell::targets::{FileType, TargetMachine};
 use super::analysis::{Analysis, Shape};
 use super::codegen::{Job, generate};
 use super::interleave;
+use super::narrow;
 use super::usage;
 use super::within_rows::WithinRows;
 use crate::backend::target::Target;
@@ -97,9 +98,10 @@ fn with_module<T>(
     }
     // Large kernels keep the processor busy with a single packet.
     let is_large = kernel.op_count() > LARGEST_OPTIMISED;
-    let packets = if is_large { 1 } else { interleave::choose(kernel, target, options) };
-    let analysis = Analysis::new(kernel, packets * target.lanes);
-    let rows = WithinRows::of(kernel, &analysis, packets * target.lanes);
+    let packed = &*narrow::target_for(kernel, target);
+    let packets = if is_large { 1 } else { interleave::choose(kernel, packed, options) };
+    let analysis = Analysis::new(kernel, packets * packed.lanes);
+    let rows = WithinRows::of(kernel, &analysis, packets * packed.lanes);
     // Code that verifies its accesses is rarely run.
     let optimise = !target.verifies_accesses && is_optimised_as(kernel, options, &analysis);
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
@@ -115,7 +117,7 @@ fn with_module<T>(
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let rows = rows.as_ref();
-        let job = Job { kernel, analysis: &analysis, rows, target, options, packets, optimised: optimise };
+        let job = Job { kernel, analysis: &analysis, rows, target: packed, options, packets, optimised: optimise };
         generate(&context, &module, &job);
         if cfg!(debug_assertions) {
             module.verify().map_err(|error| failed(&format!("{error}\n{}", module.print_to_string())))?;
@@ -135,7 +137,7 @@ fn with_module<T>(
 
 /// Whether a kernel gets passes and the optimising code generator.
 pub(super) fn is_optimised(kernel: &Kernel, options: CodeOptions, target: &Target) -> bool {
-    is_optimised_as(kernel, options, &Analysis::new(kernel, target.lanes))
+    is_optimised_as(kernel, options, &Analysis::new(kernel, narrow::target_for(kernel, target).lanes))
 }
 
 fn is_optimised_as(kernel: &Kernel, options: CodeOptions, analysis: &Analysis) -> bool {

@@ -10,9 +10,9 @@ use super::parallelism;
 use super::within_rows::WithinRows;
 use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
-use crate::ir::{BinaryOp, Inst, Kernel, Op, ReduceOp, RegionId, TOP, Type, Value};
+use crate::ir::{BinaryOp, Inst, Kernel, Op, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value};
 
-/// The maximum number of packets.
+/// The maximum number of packets. A group also has at most as many lanes as a row of running results.
 pub(super) const MAX_PACKETS: usize = 4;
 
 /// The number of instructions after interleaving beyond which code size costs more than interleaving gains.
@@ -43,14 +43,15 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
     if let Some(packets) = target.interleave {
         return packets;
     }
-    let analysis = Analysis::new(kernel, MAX_PACKETS * target.lanes);
+    let max_packets = MAX_PACKETS.min(REDUCE_ROW / target.lanes);
+    let analysis = Analysis::new(kernel, max_packets * target.lanes);
     let repeats = kernel
         .region(TOP)
         .insts
         .iter()
         .zip(&analysis.hoisted)
         .any(|(inst, &hoisted)| !hoisted && (matches!(inst.op, Op::Reduce { .. }) || inst.op.has_regions()));
-    let mut estimate = Estimate { kernel, analysis: &analysis, vectors: 0, masks: 0, limit: MAX_PACKETS };
+    let mut estimate = Estimate { kernel, analysis: &analysis, vectors: 0, masks: 0, limit: max_packets };
     if !repeats {
         if let Some(packets) = estimate.within_rows(target, options) {
             return packets;
@@ -87,7 +88,7 @@ impl Estimate<'_> {
         let insts = &self.kernel.region(TOP).insts;
         let ops = self.kernel.op_count();
         let short = if STRAIGHT_PACKETS * ops <= MAX_INSTRUCTIONS { STRAIGHT_PACKETS } else { 1 };
-        let limit = insts.iter().map(|inst| self.limit_of(inst)).min().unwrap_or(MAX_PACKETS);
+        let limit = insts.iter().map(|inst| self.limit_of(inst)).min().unwrap_or(MAX_PACKETS).min(self.limit);
         short.max(self.for_chains(ops)).min(limit)
     }
 
@@ -105,7 +106,7 @@ impl Estimate<'_> {
     /// The number of packets for code with scalars that are computed for each group within a row: many lanes share
     /// them.
     fn within_rows(&self, target: &Target, options: CodeOptions) -> Option<usize> {
-        let most = if options.streaming_stores { STRAIGHT_PACKETS } else { MAX_PACKETS };
+        let most = if options.streaming_stores { STRAIGHT_PACKETS } else { MAX_PACKETS }.min(self.limit);
         let fits = |packets: &usize| *packets <= most && packets * self.kernel.op_count() <= TWO_BODIES_LIMIT;
         let packets = [4, 2].into_iter().find(fits).filter(|_| !self.shows_packets())?;
         let lanes = packets * target.lanes;

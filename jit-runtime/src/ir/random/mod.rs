@@ -28,6 +28,8 @@ pub struct Options {
     pub indexed_memory: bool,
     /// Reduce over lanes.
     pub reductions: bool,
+    /// Values are of types with at most so many bytes, and indices besides. Below four there are no floats.
+    pub most_bytes: usize,
     /// The number of lanes; random if absent.
     pub width: Option<usize>,
 }
@@ -49,6 +51,7 @@ impl Options {
             transcendental: true,
             indexed_memory: false,
             reductions: false,
+            most_bytes: 8,
             width: None,
         }
     }

@@ -38,8 +38,8 @@ fn twice(x: &Float) -> Float {
 }
 
 #[freeze]
-fn perhaps(x: &Float, bias: Option<&Float>) -> Float {
-    bias.map_or(x.clone(), |bias| x + bias)
+fn perhaps(x: &Float, bias: Option<&mut Float>) -> Float {
+    bias.map_or(x.clone(), |bias| x + &*bias)
 }
 
 #[freeze]

@@ -46,6 +46,18 @@ fn loops_and_branches() {
     run(400..480, &Options::structured());
 }
 
+/// Packets with more lanes than those of other kernels.
+#[test]
+fn narrow_types() {
+    for most_bytes in [1, 2] {
+        let plain = Options { most_bytes, ..Options::expressions() };
+        run(600..630, &plain);
+        run(630..650, &Options { reductions: true, ..plain });
+        run(650..670, &Options { indexed_memory: true, ..plain });
+        run(670..700, &Options { most_bytes, ..Options::structured() });
+    }
+}
+
 #[test]
 #[ignore = "takes minutes"]
 fn many() {

@@ -11,7 +11,6 @@ fn shifted(x: &Float, bias: Option<&Float>) -> Float {
     bias.map_or_else(|| x * 2.0, |bias| x * 2.0 + bias)
 }
 
-// rows: P02 F001
 #[test]
 fn an_optional_reference_is_there_or_not() {
     alike(frozen!(shifted), 2, || {
@@ -31,7 +30,7 @@ fn shifted_by_itself(x: &Float, bias: Option<&Float>) -> Float {
 fn an_array_that_is_passed_twice_is_one() {
     alike(frozen!(shifted_by_itself), 2, || {
         let [x, y] = [3, 4].map(|seed| floats(5, seed));
-        [values(&shifted_by_itself(&x, Some(&x))), values(&shifted_by_itself(&x, Some(&y)))]
+        [&x, &y, &x, &y].map(|bias| values(&shifted_by_itself(&x, Some(bias))))
     });
 }
 
@@ -62,7 +61,7 @@ fn lifetimes_may_have_names() {
     alike(frozen!(with_lifetimes), 2, || {
         let x = Float::from([1.0, -2.0, 3.0]);
         let masks = [x.gt(0.0), x.lt(2.0)];
-        [None, Some(&masks[..])].map(|masks| values(&with_lifetimes(&x, masks)))
+        [None, Some(&masks[..]), None].map(|masks| values(&with_lifetimes(&x, masks)))
     });
 }
 
@@ -86,7 +85,7 @@ fn gradients_pass_through_optional_arguments() {
         x.enable_grad();
         residual.enable_grad();
         let y = Layer::apply(&layer.scale, &x, with_residual.then_some(&residual));
-        ad::backward(&y.sum());
+        ad::backward(&y.sum()).unwrap();
         assert_eq!(values(&x.grad()), [3.0_f32; 4]);
         assert_eq!(values(&residual.grad()), [if with_residual { 1.0_f32 } else { 0.0 }; 4]);
     }

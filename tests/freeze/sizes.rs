@@ -211,7 +211,9 @@ fn nearest(x: &Float, centres: &Float) -> Float {
 
 #[test]
 fn loops_up_to_a_width_are_recorded_for_all_widths() {
-    alike(frozen!(nearest), 1, || [(5, 3), (4, 9), (70, 2)].map(|(n, m)| values(&nearest(&floats(n, 1), &floats(m, 2)))));
+    alike(frozen!(nearest), 1, || {
+        [(5, 3), (4, 9), (70, 2)].map(|(n, m)| values(&nearest(&floats(n, 1), &floats(m, 2))))
+    });
     let by_hand = |x: f32, centres: &[f32]| centres.iter().fold(f32::INFINITY, |best, c| best.min((x - c).abs()));
     let (x, centres) = (values(&floats(5, 1)), values(&floats(3, 2)));
     let wanted: Vec<f32> = x.iter().map(|&x| by_hand(x, &centres) + 3.0).collect();

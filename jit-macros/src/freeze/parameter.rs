@@ -29,7 +29,8 @@ pub(crate) struct Parameter {
     /// Its name in messages.
     pub(crate) label: String,
     kind: Kind,
-    /// Whether its type is written out nowhere: a reference to a type without a name, `&impl Trait`, or one with lifetimes.
+    /// Whether its type is written out nowhere: a reference to a type without a name, `&impl Trait`, or one with
+    /// lifetimes.
     is_unnamed: bool,
     pub(crate) span: Span,
 }

@@ -56,10 +56,76 @@ fn widest_of(kernel: &Kernel, inst: &Inst, by_lane: &impl Fn(&Value) -> bool) ->
         Op::Store { value, .. } | Op::Reduce { value, .. } => Some(value),
         _ => None,
     };
-    written.map_or(results, |value| results.max(bytes(kernel.ty(value))))
+    let index = match inst.op {
+        Op::Gather { index, .. } | Op::Scatter { index, .. } => Some(index),
+        Op::Atomic { index, .. } | Op::CompareExchange { index, .. } => Some(index),
+        _ => None,
+    };
+    // Addresses that differ by lane are computed in words, whatever the type of the index.
+    let addressed = if index.is_some_and(|index| by_lane(&index)) { USUAL_BYTES } else { 1 };
+    written.map_or(results, |value| results.max(bytes(kernel.ty(value)))).max(addressed)
 }
 
 /// The bytes of an element in a register. Halves are computed with as `f32`.
 fn bytes(ty: Type) -> usize {
     if ty.is_float() { ty.size_bytes().max(USUAL_BYTES) } else { ty.size_bytes() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::target::Architecture;
+    use crate::ir::parse;
+
+    /// The number of lanes in a packet on a processor with registers of 256 bits.
+    fn lanes_of(text: &str) -> usize {
+        let target = Target::new(Architecture::X86_64, "x86-64-v3".into(), "+sse4.2,+avx2".into());
+        lanes(&parse(text).unwrap(), &target)
+    }
+
+    #[test]
+    fn a_packet_fills_a_register_with_the_largest_element_that_differs_by_lane() {
+        let of = |ty: &str| {
+            lanes_of(&format!("kernel(p0: read {ty}, p1: write {ty}) {{ v0: {ty} = load p0 store p1, v0 }}"))
+        };
+        let types = ["u8", "i8", "bool", "i16", "u16", "u32", "f32", "i64", "f64", "f16", "bf16"];
+        assert_eq!(types.map(of), [32, 32, 32, 16, 16, 8, 8, 8, 8, 8, 8]);
+    }
+
+    #[test]
+    fn indices_that_are_consecutive_are_not_counted_and_others_are() {
+        let gather = |index: &str| {
+            let head = "kernel(p0: read u8, p1: write u8) { v0: u32 = lane_index v1: u32 = const 5 v2: u32 =";
+            lanes_of(&format!("{head} {index} v0, v1 v3: u8 = gather p0[v2] store p1, v3 }}"))
+        };
+        assert_eq!([gather("add"), gather("mul")], [32, 8]);
+        let by_table =
+            "kernel(p0: read u8, p1: read u8, p2: write u8) { v0: u8 = load p0 v1: u8 = gather p1[v0] store p2, v1 }";
+        assert_eq!(lanes_of(by_table), 8);
+        // In groups within a row the column is consecutive.
+        let columns = "kernel(p0: read u8, p1: write u8, p2: scalar u32) { v0: u32 = lane_index v1: u32 = scalar p2 \
+            v2: u32 = rem v0, v1 v3: u8 = gather p0[v2] store p1, v3 }";
+        assert_eq!(lanes_of(columns), 32);
+    }
+
+    #[test]
+    fn what_lanes_combine_is_counted_even_if_they_share_it() {
+        let scatter = |ty: &str| {
+            lanes_of(&format!(
+                "kernel(p0: read u8, p1: readwrite {ty}, p2: write u8) {{ v0: u8 = load p0 v1: {ty} = const 1 \
+                 v2: u32 = lane_index scatter.add p1[v2] = v1 store p2, v0 }}"
+            ))
+        };
+        assert_eq!([scatter("u8"), scatter("f32")], [32, 8]);
+    }
+
+    #[test]
+    fn a_group_is_not_longer_than_a_row_of_running_results() {
+        let target = Target::new(Architecture::X86_64, "x86-64-v3".into(), "+sse4.2,+avx2".into());
+        let kernel = parse("kernel(p0: read u8, p1: reduce u8) { v0: u8 = load p0 reduce.max p1, v0 }").unwrap();
+        let of = |packets: usize| lanes(&kernel, &target.clone().with_interleave(packets));
+        assert_eq!([of(1), of(2), of(4), of(8)], [32, 32, 16, 8]);
+        let packed = target_for(&kernel, &target);
+        assert_eq!((packed.lanes, super::super::interleave::choose(&kernel, &packed, Default::default())), (32, 2));
+    }
 }

@@ -99,7 +99,7 @@ impl Codegen<'_> {
         self.emit.br(lane_loop);
 
         self.emit.position_at_end(lane_loop);
-        let word = self.emit.int(32);
+        let word = self.emit.int(self.mask_width());
         let left = self.emit.phi(word);
         self.emit.add_incoming(left, bits, before);
         self.emit.cond_br(self.emit.icmp(LLVMIntNE, left, self.emit.zero(word)), lane_body, after);
@@ -115,7 +115,7 @@ impl Codegen<'_> {
         for ((&element, &slot), &outcome) in results.iter().zip(&result_slots).zip(&outcomes) {
             self.emit.store(outcome, self.emit.address(element, slot, lane), 1);
         }
-        let others = self.emit.and(left, self.emit.sub(left, self.emit.int_const(32, 1)));
+        let others = self.emit.and(left, self.emit.sub(left, self.emit.int_const(self.mask_width(), 1)));
         self.emit.add_incoming(left, others, self.emit.block());
         self.emit.br(lane_loop);
         self.emit.position_at_end(after);
@@ -124,10 +124,16 @@ impl Codegen<'_> {
         results.iter().zip(&result_slots).map(load).collect()
     }
 
-    /// A mask as the low bits of a 32-bit integer.
+    /// A mask as the low bits of an integer of [`Codegen::mask_width`] bits.
     pub(super) fn mask_bits(&self, mask: Raw) -> Raw {
         let bits = self.emit.convert(Conversion::Bitcast, mask, self.emit.int(self.lanes));
-        self.emit.convert(Conversion::ZExt, bits, self.emit.int(32))
+        let is_short = self.lanes < self.mask_width();
+        if is_short { self.emit.convert(Conversion::ZExt, bits, self.emit.int(self.mask_width())) } else { bits }
+    }
+
+    /// The bits of an integer that holds the mask of a packet: those of a register for the smallest packets.
+    pub(super) fn mask_width(&self) -> u32 {
+        self.lanes.max(32)
     }
 
     /// Combines a value into memory. Returns the old value.

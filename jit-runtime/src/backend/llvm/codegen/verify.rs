@@ -91,9 +91,10 @@ impl Codegen<'_> {
         let outside = lanes.map_or(outside, |lanes| self.emit.and(lanes, outside));
         let is_inside = self.emit.not(self.any(&Packets::from_elem(outside, 1)));
         let bits = self.mask_bits(outside);
-        let lane = self.emit.intrinsic("llvm.cttz", &[self.emit.int(32)], &[bits, self.emit.int_const(1, 0)]);
-        let last = self.emit.int_const(32, u64::from(self.lanes) - 1);
-        let lane = self.emit.intrinsic("llvm.umin", &[self.emit.int(32)], &[lane, last]);
+        let word = self.emit.int(self.mask_width());
+        let lane = self.emit.intrinsic("llvm.cttz", &[word], &[bits, self.emit.int_const(1, 0)]);
+        let last = self.emit.int_const(self.mask_width(), u64::from(self.lanes) - 1);
+        let lane = self.emit.intrinsic("llvm.umin", &[word], &[lane, last]);
         let index = self.wide_index(ty, self.emit.extract_element(indices, lane));
         self.expect(is_inside, index, length);
     }

@@ -102,7 +102,7 @@ fn other_options_and_eviction_are_causes() {
         jit::eval(&doubled(&Float::full(1.0, 100).make_opaque())).unwrap();
         jit::cache::clear();
         jit::eval(&doubled(&Float::full(1.0, 100).make_opaque())).unwrap();
-        // Larger than what any processor has of cache for one program, even if the result overwrites the operand.
+        // Larger than the 64 MiB of cache that launches count on at most, even if the result overwrites the operand.
         jit::eval(&doubled(&Float::full(1.0, 17 << 20).make_opaque())).unwrap();
         jit::sync().unwrap();
         let causes: Vec<_> = doubled::explain().iter().map(|retrace| retrace.cause.clone()).collect();

@@ -65,6 +65,16 @@ fn lifetimes_may_have_names() {
     });
 }
 
+#[freeze]
+fn named(x: &Float, name: Option<&'static str>, units: [&'static str; 2]) -> Float {
+    x * (name.map_or(0, str::len) + units[0].len() * units[1].len()) as f32
+}
+
+#[test]
+fn references_that_live_for_ever_are_copied_with_their_value() {
+    alike(frozen!(named), 2, || [None, Some("two"), None].map(|name| values(&named(&floats(3, 1), name, ["kg", "m"]))));
+}
+
 struct Layer {
     scale: Float,
 }

@@ -98,6 +98,32 @@ fn all_recordings_are_there_after_a_restart() {
 }
 
 #[freeze]
+fn shifted(x: &Float, bias: Option<&Float>) -> Float {
+    bias.map_or_else(|| x * 2.0, |bias| x * 2.0 + bias)
+}
+
+#[test]
+fn optional_references_are_arguments_of_loaded_recordings() {
+    on_each_device(|| {
+        let file = File::new("shifted");
+        shifted::clear();
+        let run = |bias: Option<f32>, width: usize| -> Result<Vec<f32>> {
+            let bias = bias.map(|bias| Float::full(bias, width).make_opaque());
+            Ok(shifted(&Float::full(1.0, width).make_opaque(), bias.as_ref()).to_vec()?)
+        };
+        run(None, 10)?;
+        run(Some(1.0), 10)?;
+        shifted::save(&file)?;
+        shifted::clear();
+        shifted::load(&file)?;
+        assert_eq!((run(None, 12)?, run(Some(0.5), 9)?), (vec![2.0; 12], vec![2.5; 9]));
+        assert_eq!((shifted::stats().recordings, shifted::stats().replays), (0, 2));
+        shifted::clear();
+        Ok(())
+    });
+}
+
+#[freeze]
 fn search(x: &Float) -> (Float, UInt) {
     let mut y = x.clone();
     #[evaluated]

@@ -84,12 +84,13 @@ fn threads_replay_a_chain_in_tiles_at_the_same_time() {
         values(&(0..40).fold(x, |x, _| kept((x * 1.01).sin())))
     };
     let expected: Vec<Vec<f32>> = (0..4).map(expected).collect();
+    let calls = often(200);
     drop(by_lane(&floats(width, 0)));
     std::thread::scope(|scope| {
         for first in 0..3 {
             let expected = &expected;
             scope.spawn(move || {
-                for call in first..first + often(200) {
+                for call in first..first + calls {
                     assert_eq!(values(&by_lane(&floats(width, call % 4))), expected[call % 4]);
                 }
             });

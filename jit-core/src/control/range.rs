@@ -420,6 +420,15 @@ mod tests {
     }
 
     #[test]
+    fn sizes_are_bounds_of_the_type_of_the_other_one() {
+        let (three, six) = (Size::from(3), Size::from(6));
+        assert_eq!(counted(Bounds::range(3, six)), [3_u32, 4, 5]);
+        assert_eq!(counted(Bounds::range_inclusive(Array::from(4_i16), six)), [4, 5, 6]);
+        assert_eq!(counted(Bounds::range(three, &Array::from(5_u8))), [3, 4]);
+        assert_eq!(counted(Bounds::range(six, Array::from(3_i64))), [0; 0]);
+    }
+
+    #[test]
     fn traced_ranges_count_as_rusts() {
         let ends: [i8; 9] = [-128, -127, -3, 0, 1, 2, 9, 126, 127];
         for a in ends {

@@ -262,27 +262,6 @@ pub trait FrozenArg {
     fn pass(&mut self) -> Self::Parameter<'_>;
 }
 
-impl<T: FrozenInput + ?Sized + 'static> FrozenArg for &T {
-    type Parameter<'a> = &'a T;
-    type Proxy = T::Owned;
-    type Argument<'a>
-        = Shared<'a, T>
-    where
-        Self: 'a;
-
-    fn argument(&mut self) -> Shared<'_, T> {
-        Shared(self)
-    }
-
-    fn lend(proxy: &mut T::Owned) -> &T {
-        lend(proxy, PhantomData)
-    }
-
-    fn pass(&mut self) -> &T {
-        self
-    }
-}
-
 impl<T: Recordable> FrozenArg for &mut T {
     type Parameter<'a> = &'a mut T;
     type Proxy = T;
@@ -330,6 +309,7 @@ macro_rules! borrowing {
 }
 
 borrowing! {
+    [T: FrozenInput + ?Sized + 'static] &T;
     [B: Borrowing] Option<B>;
     [B: Borrowing, const N: usize] [B; N];
 }

@@ -86,13 +86,23 @@ fn kind_of(ty: &Type) -> Kind {
     }
 }
 
-/// Whether a type consists of shared references alone, in options, tuples and arrays.
+/// Whether a type consists of shared references alone, in options, tuples and arrays. Those that live for ever can be
+/// copied with their value, as any other data.
 pub(crate) fn is_borrowing(ty: &Type) -> bool {
-    let is_part = |ty: &Type| matches!(kind_of(ty), Kind::Shared | Kind::Borrowing);
+    let is_part = |ty: &Type| matches!(kind_of(ty), Kind::Shared | Kind::Borrowing) && !is_static(ty);
     match ty {
         Type::Tuple(tuple) => !tuple.elems.is_empty() && tuple.elems.iter().all(is_part),
         Type::Array(array) => is_part(&array.elem),
         Type::Path(path) => option_of(path).is_some_and(is_part),
+        _ => false,
+    }
+}
+
+fn is_static(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static"),
+        Type::Paren(inner) => is_static(&inner.elem),
+        Type::Group(inner) => is_static(&inner.elem),
         _ => false,
     }
 }

@@ -50,20 +50,19 @@ fn widest(kernel: &Kernel, analysis: &Analysis) -> usize {
 
 fn widest_of(kernel: &Kernel, inst: &Inst, by_lane: &impl Fn(&Value) -> bool) -> usize {
     let results = inst.values().filter(by_lane).map(|value| bytes(kernel.ty(value))).max().unwrap_or(1);
-    let written = match inst.op {
-        // What lanes combine is grouped by packets, whether it differs by lane or not.
-        Op::Scatter { value, .. } | Op::Atomic { value, .. } | Op::CompareExchange { value, .. } => Some(value),
-        Op::Store { value, .. } | Op::Reduce { value, .. } => Some(value),
-        _ => None,
+    let (index, written) = match inst.op {
+        Op::Gather { index, .. } => (Some(index), None),
+        Op::Scatter { index, value, .. }
+        | Op::Atomic { index, value, .. }
+        | Op::CompareExchange { index, value, .. } => (Some(index), Some(value)),
+        Op::Store { value, .. } | Op::Reduce { value, .. } => (None, Some(value)),
+        _ => (None, None),
     };
-    let index = match inst.op {
-        Op::Gather { index, .. } | Op::Scatter { index, .. } => Some(index),
-        Op::Atomic { index, .. } | Op::CompareExchange { index, .. } => Some(index),
-        _ => None,
-    };
+    // What lanes combine is grouped by packets, whether it differs by lane or not.
+    let written = written.map_or(1, |value| bytes(kernel.ty(value)));
     // Addresses that differ by lane are computed in words, whatever the type of the index.
     let addressed = if index.is_some_and(|index| by_lane(&index)) { USUAL_BYTES } else { 1 };
-    written.map_or(results, |value| results.max(bytes(kernel.ty(value)))).max(addressed)
+    results.max(written).max(addressed)
 }
 
 /// The bytes of an element in a register. Halves are computed with as `f32`.

@@ -135,7 +135,7 @@ impl Generator {
         let most_bytes = self.options.most_bytes;
         let is_used = |ty: &Type| ty.size_bytes() <= most_bytes && (most_bytes >= 4 || !ty.is_float());
         let is_right = |ty: &Type| is_used(ty) && test(*ty);
-        // By trial, so that a seed makes the same kernel whatever the other options are.
+        // By trial, not from a list of those: seeds that are written down somewhere keep their kernels.
         let exists = Type::ALL.iter().any(is_right);
         exists.then(|| std::iter::repeat_with(|| self.rng.choose(&Type::ALL)).find(is_right)).flatten()
     }

@@ -658,3 +658,23 @@ fn wrong_jumps_name_the_line() {
     // The thread can continue tracing.
     assert_eq!(returns::return_in_while::traced(&Float::from(1.0)).to_vec().unwrap().len(), 1);
 }
+
+#[jit]
+fn counted_in_32_bits(#[constexpr] count: usize) -> UInt {
+    let mut seen = UInt::from(0);
+    #[symbolic]
+    for _ in 0..count { // counted
+        seen += 1;
+    }
+    seen
+}
+
+// no device: nothing is computed
+#[test]
+fn host_bounds_beyond_32_bits_are_refused_at_their_line() {
+    let line = include_str!("jumps.rs").lines().position(|line| line.ends_with("// counted")).unwrap() + 1;
+    let message = panic_message(|| drop(counted_in_32_bits(1 << 32)));
+    for text in ["4294967296 does not fit", "`u64`", &format!("jumps.rs:{line}")] {
+        assert!(message.contains(text), "`{text}` is not in: {message}");
+    }
+}

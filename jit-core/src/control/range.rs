@@ -172,12 +172,13 @@ impl SymbolicBounds<usize> for usize {
     type Element = u32;
     #[track_caller]
     fn bounds(self, end: usize) -> [Array<u32>; 2] {
+        let site = Site::here();
         [self, end].map(|bound| match u32::try_from(bound) {
             Ok(bound) => Array::from(bound),
             Err(_) => refuse(
                 format!("`#[symbolic] for` counts `usize` in 32 bits, and {bound} does not fit"),
                 "convert the bounds to `u64`",
-                Site::here(),
+                site,
             ),
         })
     }

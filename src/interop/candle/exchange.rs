@@ -2,6 +2,7 @@
 
 use candle_core::{CpuStorage, DType, Layout, Shape, Storage};
 use half::{bf16, f16};
+use jit_runtime::ir::Type;
 
 use crate::interop::strides::position;
 use crate::tensor::Tensor;
@@ -92,11 +93,7 @@ impl<T: CandleElement> Exchange for Array<T> {
 
     fn from_storage(storage: &CpuStorage, layout: &Layout) -> Result<Self> {
         let site = Site::here();
-        let elements = storage.as_slice::<T>().map_err(|error| {
-            let hint =
-                "convert it before by candle's `to_dtype`, or take it with its own type and convert it by `cast`";
-            refused(format!("a tensor of candle does not have elements of type {}", T::TYPE), hint).caused_by(error)
-        })?;
+        let elements = storage.as_slice::<T>().map_err(|error| of_another_type(T::TYPE, error).at(site))?;
         let count = layout.shape().elem_count();
         if u32::try_from(count).is_err() {
             let what = format!("a tensor of candle has the shape {:?}", layout.dims());
@@ -104,7 +101,7 @@ impl<T: CandleElement> Exchange for Array<T> {
         }
         let copied = match layout.contiguous_offsets() {
             Some((begin, end)) => Array::from_bytes(T::as_bytes(&elements[begin..end])),
-            None => Array::from_bytes(T::as_bytes(&in_row_major_order(elements, layout, count)?)),
+            None => in_row_major_order(elements, layout, count).and_then(|all| Array::from_bytes(T::as_bytes(&all))),
         };
         copied.map_err(|error| error.at(site))
     }
@@ -158,7 +155,7 @@ fn in_row_major_order<T: Element>(elements: &[T], layout: &Layout, count: usize)
     let reserved = collected.try_reserve_exact(count);
     reserved.map_err(|error| {
         let what = format!("there is no memory for a copy of {count} elements of {}", T::TYPE);
-        Error::new(ErrorKind::OutOfMemory, what).at(Site::here()).caused_by(error)
+        Error::new(ErrorKind::OutOfMemory, what).caused_by(error)
     })?;
     let strides = || layout.stride().iter().map(|&stride| stride as isize);
     let place = |number| layout.start_offset() + position(number, layout.dims(), strides()) as usize;
@@ -169,4 +166,10 @@ fn in_row_major_order<T: Element>(elements: &[T], layout: &Layout, count: usize)
 #[track_caller]
 fn refused(what: impl Into<String>, hint: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, what).at(Site::here()).with_hint(hint)
+}
+
+fn of_another_type(wanted: Type, cause: candle_core::Error) -> Error {
+    let hint = "convert it before by candle's `to_dtype`, or take it with its own type and convert it by `cast`";
+    let what = format!("a tensor of candle does not have elements of type {wanted}");
+    Error::new(ErrorKind::InvalidArgument, what).with_hint(hint).caused_by(cause)
 }

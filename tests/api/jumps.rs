@@ -16,6 +16,7 @@
 )]
 
 use super::control_flow::on_each_device;
+use super::errors::panic_message;
 use jit::prelude::*;
 
 const LANES: [f32; 9] = [-3.0, -1.5, -0.5, 0.0, 0.25, 1.0, 1.5, 2.0, 7.5];
@@ -663,7 +664,8 @@ fn wrong_jumps_name_the_line() {
 fn counted_in_32_bits(#[constexpr] count: usize) -> UInt {
     let mut seen = UInt::from(0);
     #[symbolic]
-    for _ in 0..count { // counted
+    for _ in 0..count {
+        // counted
         seen += 1;
     }
     seen
@@ -672,8 +674,9 @@ fn counted_in_32_bits(#[constexpr] count: usize) -> UInt {
 // no device: nothing is computed
 #[test]
 fn host_bounds_beyond_32_bits_are_refused_at_their_line() {
-    let line = include_str!("jumps.rs").lines().position(|line| line.ends_with("// counted")).unwrap() + 1;
     let message = panic_message(|| drop(counted_in_32_bits(1 << 32)));
+    // The loop is on the line before the comment.
+    let line = include_str!("jumps.rs").lines().position(|line| line.ends_with("// counted")).unwrap();
     for text in ["4294967296 does not fit", "`u64`", &format!("jumps.rs:{line}")] {
         assert!(message.contains(text), "`{text}` is not in: {message}");
     }

@@ -37,6 +37,84 @@ fn mixed(x: &Float, y: &Float, index: &UInt, by: &Float) -> (Float, Float, Int) 
     (&a + b.sum(), blocks, a.cast::<i32>() + index.bitcast::<i32>())
 }
 
+/// A loop, in which a number chooses what changes in which way.
+#[jit]
+fn looped(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: f32) -> Float {
+    let (mut x, mut y, mut n) = (a.clone(), b.clone(), UInt::from(0));
+    while n < 4 && x < 50.0 {
+        match kind % 7 {
+            0 => x = &x + &y,
+            1 => x = &x * literal + 1.0,
+            2 => {
+                y = &x - &y;
+                x = &x + 0.5;
+            }
+            3 => {
+                if x < y {
+                    x = &x + 2.0;
+                } else {
+                    y = &y * 0.5;
+                }
+            }
+            4 => {
+                let mut k = UInt::from(0);
+                while k < 2 {
+                    y = &y + literal;
+                    k += 1;
+                }
+                x = &x + &y;
+            }
+            5 => x = &x + b.gather(&n),
+            _ => x = &x + b,
+        }
+        n += 1;
+    }
+    if kind % 2 == 0 { x } else { x - y }
+}
+
+/// A choice, in which a number chooses what each side computes.
+#[jit]
+fn branched(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: f32) -> Float {
+    let mut y = b.clone();
+    let x = if a < literal {
+        match kind % 3 {
+            0 => a.sqrt(),
+            1 => {
+                y = a * b;
+                y.sin()
+            }
+            _ => b.clone(),
+        }
+    } else {
+        match kind / 3 % 3 {
+            0 => b.sqrt(),
+            1 => {
+                y = &y + 1.0;
+                a.clone()
+            }
+            _ => a * literal,
+        }
+    };
+    if kind % 2 == 0 { x } else { x + y }
+}
+
+/// A choice of one of several cases.
+#[jit]
+fn chosen(a: &Float, which: &UInt, #[constexpr] kind: usize) -> Float {
+    match which % 4 {
+        0 => a + 1.0,
+        1 => a.sqrt(),
+        2 => {
+            if kind % 2 == 0 {
+                a * 3.0
+            } else {
+                a.gather(&(which % 2))
+            }
+        }
+        _ => a.clone(),
+    }
+}
+
 fn arguments(width: usize) -> (Float, Float, UInt) {
     let x = Float::from((0..width).map(|lane| lane as f32 * 0.25 + 1.0).collect::<Vec<_>>());
     let y = Float::from((0..width).map(|lane| 3.0 - lane as f32 * 0.125).collect::<Vec<_>>());
@@ -58,6 +136,16 @@ fn what_does_not_change_kernels_is_not_in_the_key_of_a_trace() {
         let (wide_x, wide_y, wide_index) = arguments(1000);
         let on_wide_arrays = || eval(&mixed(&wide_x, &wide_y, &wide_index, &Float::from(1.5)));
         assert!(is_found(first, on_wide_arrays), "other widths that are equal where the first were");
+
+        for kind in 0..12 {
+            let on = |x: &Float, y: &Float, index: &UInt| {
+                eval(&(looped(x, y, kind, 1.5), branched(x, y, kind, 2.5), chosen(x, index, kind)));
+            };
+            let first = || on(&x, &y, &index);
+            assert!(is_found(first, first), "{kind}: control flow");
+            let elsewhere = || on(&wide_x, &wide_y, &wide_index);
+            assert!(is_found(first, elsewhere), "{kind}: control flow over other arrays");
+        }
 
         let (device, sum) = (x.device(), || eval(&(&x + &y)));
         assert!(is_found(sum, || eval(&(&x + &y))), "another line");
@@ -135,6 +223,88 @@ fn what_changes_kernels_is_in_the_key_of_a_trace() {
             if is_fast { jit::fast_math(sine) } else { sine() }
         };
         differ(&|| fast(true), &|| fast(false), "fast math");
+    });
+}
+
+// rows: O33
+#[test]
+fn what_changes_loops_and_branches_is_in_the_key_of_a_trace() {
+    on_each_device(|| {
+        let (x, y, index) = arguments(8);
+        let programs: Vec<(String, Box<dyn Fn()>)> = (0..14)
+            .map(|kind| {
+                let (x, y) = (x.clone(), y.clone());
+                let program: Box<dyn Fn()> = Box::new(move || eval(&looped(&x, &y, kind, 1.5)));
+                (format!("loop {kind}"), program)
+            })
+            .chain((0..18).map(|kind| {
+                let (x, y) = (x.clone(), y.clone());
+                let program: Box<dyn Fn()> = Box::new(move || eval(&branched(&x, &y, kind, 2.5)));
+                (format!("branch {kind}"), program)
+            }))
+            .chain((0..2).map(|kind| {
+                let (x, index) = (x.clone(), index.clone());
+                let program: Box<dyn Fn()> = Box::new(move || eval(&chosen(&x, &index, kind)));
+                (format!("switch {kind}"), program)
+            }))
+            .collect();
+        for (number, (name, program)) in programs.iter().enumerate() {
+            for (other, another) in &programs[..number] {
+                assert!(!is_found(another, program), "{name} after {other}");
+            }
+        }
+        let differ = |first: &dyn Fn(), second: &dyn Fn(), what: &str| {
+            assert!(!is_found(first, second), "{what}");
+            assert!(!is_found(second, first), "{what}, the other way round");
+        };
+        differ(
+            &|| eval(&looped(&x, &y, 0, 1.5)),
+            &|| eval(&looped(&x, &x, 0, 1.5)),
+            "whether initial states are equal",
+        );
+        differ(&|| eval(&looped(&x, &y, 1, 1.5)), &|| eval(&looped(&x, &y, 1, 2.5)), "a literal in a body");
+        let twice = |is_one: bool| {
+            let (a, b) = (looped(&x, &y, 6, 1.5), looped(&x, &y, 6, 1.5));
+            if is_one { eval(&(&a, &a + 1.0)) } else { eval(&(&a, &b + 1.0)) }
+        };
+        differ(&|| twice(true), &|| twice(false), "whether two loops are one");
+    });
+}
+
+#[test]
+fn a_bound_of_iterations_is_checked_each_time() {
+    #[jit]
+    fn bounded(x: &Float) -> Float {
+        let mut x = x.clone();
+        #[max_iterations(3)]
+        while x > 0.0 {
+            x -= 1.0;
+        }
+        x
+    }
+    on_each_device(|| {
+        let [few, many] = [resident(&[1.0, 2.0]), resident(&[1.0, 9.0])];
+        for _ in 0..2 {
+            assert_eq!(bounded(&few).to_vec().unwrap(), [0.0, 0.0]);
+            assert!(bounded(&many).to_vec().unwrap_err().to_string().contains("3 iterations"));
+        }
+    });
+}
+
+#[test]
+fn what_follows_a_scatter_in_memory_is_found() {
+    on_each_device(|| {
+        let (x, _, index) = arguments(8);
+        let program = || {
+            let mut bins = Float::zeros(4);
+            bins.scatter_add(&x, &(&index & 3));
+            eval(&bins);
+            let each = found(|| eval(&looped(&(&bins * 0.5), &bins, 3, 1.0)));
+            (each, bins.to_vec().unwrap())
+        };
+        let (_, first) = program();
+        let (each, second) = program();
+        assert_eq!((each, second), ([1, 0], first));
     });
 }
 
@@ -366,7 +536,7 @@ impl Recipe {
             let [a, b] = [a, b].map(|number| &floats[number % floats.len()]);
             let (count, literal) = (&counts[c % counts.len()], (c % 5) as f32 * 0.5);
             let wide = || a + Float::zeros(self.width);
-            let value = match operation % 16 {
+            let value = match operation % 19 {
                 0 => a + b,
                 1 => a - b,
                 2 => a * b,
@@ -382,6 +552,9 @@ impl Recipe {
                 12 => a + literal,
                 13 => (a.bitcast::<u32>() & 0xffff_fff0).bitcast::<f32>(),
                 14 => a.abs().sqrt(),
+                15 => looped(&(a + Float::zeros(self.width)), &(b + Float::zeros(self.width)), c % 14, literal),
+                16 => branched(a, b, c % 18, literal),
+                17 => chosen(&wide(), count, c),
                 _ => Float::from(literal) * b,
             };
             match after % 8 {

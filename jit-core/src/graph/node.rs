@@ -59,6 +59,8 @@ pub(crate) mod flag {
     pub(super) const ALL: u32 = (1 << BITS) - 1;
     /// The number of bits of all flags.
     pub(super) const BITS: u32 = 10;
+    /// The flags of an operand in memory that matter to the node: what can run only once has run.
+    pub(crate) const OF_STORED: u16 = !EFFECT;
     /// The flags that a node inherits from its operands.
     pub(crate) const INHERITED: u16 = CONTROL | EFFECT | GRAD;
 }
@@ -341,9 +343,10 @@ impl Var {
             let address = match operand {
                 Some(operand) => {
                     let head = operand.node().head();
-                    seen |= operand.flags();
+                    let has_data = operand.has_data();
+                    seen |= operand.flags() & if has_data { flag::OF_STORED } else { u16::MAX };
                     devices |= head.devices.load(Ordering::Relaxed);
-                    cost += if operand.has_data() { 1 } else { u32::from(head.cost) };
+                    cost += if has_data { 1 } else { u32::from(head.cost) };
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()
                 }
                 None => ptr::null_mut(),

@@ -6,8 +6,13 @@
 //! which are listed by themselves. Widths are numbered in the order in which they occur, because only these relations
 //! matter: which are equal, and which are 1. Addresses, lines, reference counts and gradients have no influence.
 //!
-//! Only what is computed lane by lane, gathered and reduced has such a form. A trace with loops, branches, calls,
-//! scatters, local memory, library calls or empty arrays has none; neither have those that a recording depends on.
+//! Loops, branches and switches are nodes as well. Their parts are listed behind the nodes, and with them the relations
+//! of the loops' regions: which nodes belong to which, and which was opened later.
+//!
+//! Only what is computed lane by lane, gathered and reduced has such a form. A trace with scatters, local memory,
+//! library calls, bounds of iterations or empty arrays has none; neither have those that a recording depends on.
+
+mod controls;
 
 use std::cell::Cell;
 
@@ -16,12 +21,12 @@ use jit_runtime::device::current_device;
 use jit_runtime::recording::SizeId;
 use smallvec::SmallVec;
 
+use self::controls::Controls;
 use super::map::NodeMap;
 use crate::graph::Var;
 use crate::graph::edges::Edges;
 use crate::graph::node::flag;
 use crate::graph::op::Op;
-use crate::graph::payload::RegionId;
 use crate::thread_state::thread_state;
 
 /// The number of nodes from which on a trace has no key.
@@ -30,10 +35,14 @@ const MAX_NODES: usize = 1 << 16;
 const OPERAND_BITS: u32 = 17;
 /// The number of different widths from which on a trace has no key.
 const MAX_WIDTHS: usize = 64;
+/// The number of results of a loop, branch or switch from which on a trace has no key.
+const MAX_RESULTS: usize = 1 << 13;
 /// Buffers of traces with more words are not retained.
 const MOST_RETAINED: usize = 1 << 14;
-/// Properties of nodes that no kernel computes from its operands alone.
-const UNSUPPORTED: u16 = flag::CONTROL | flag::EFFECT | flag::LOCAL | flag::PINNED | flag::RECORDED | flag::HOSTED;
+/// Properties of nodes that no kernel computes from its operands alone. Nodes of aborted regions have them, too.
+const UNSUPPORTED: u16 = flag::EFFECT | flag::LOCAL | flag::RECORDED | flag::HOSTED;
+/// The bit of a node's first word from which on it has the number of its region.
+const REGION_BIT: u32 = 32;
 /// What the word of a node has in place of its operation, if it is in memory; and what precedes the wanted nodes.
 const IN_MEMORY: u64 = 0xffff;
 const WANTED: u64 = 0xfffe;
@@ -72,13 +81,20 @@ struct Frame<'e> {
     slots: u32,
     /// The numbers of its operands, plus one.
     operands: u64,
+    /// For a loop, branch or switch, the number of parts before its own; `PLAIN` for any other node.
+    parts: u32,
 }
+
+/// Not a loop, branch or switch.
+const PLAIN: u32 = u32::MAX;
 
 /// What is known of an operand.
 enum Known {
     Number(u32),
     /// A kernel computes it from operands that are still to be visited.
     Computed,
+    /// It is a loop, branch or switch, whose parts are still to be visited.
+    Control,
     /// It has no form.
     Unsupported,
 }
@@ -94,6 +110,7 @@ struct Walk<'e> {
     /// The last one, and its number.
     width: (u32, u64),
     stack: SmallVec<[Frame<'e>; 8]>,
+    controls: Controls,
 }
 
 impl<'e> Trace<'e> {
@@ -105,8 +122,16 @@ impl<'e> Trace<'e> {
         let Memory { nodes, form } = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
         // The numbers of widths 0 and 1 are these.
         let widths = SmallVec::from_slice(&[0, 1]);
-        let mut walk =
-            Walk { edges, nodes, form, numbers: NodeMap::take(), widths, width: (1, 1), stack: SmallVec::new() };
+        let mut walk = Walk {
+            edges,
+            nodes,
+            form,
+            numbers: NodeMap::take(),
+            widths,
+            width: (1, 1),
+            stack: SmallVec::new(),
+            controls: Controls::default(),
+        };
         let is_described = walk.all(wanted).is_some();
         let Walk { nodes, form, numbers, .. } = walk;
         numbers.give_back();
@@ -133,7 +158,7 @@ impl<'e> Trace<'e> {
     /// Returns, for each node, whether it is described as being in memory, or as a host value.
     pub(super) fn are_evaluated(&self) -> Vec<bool> {
         let mut words = self.form.words[1..].iter().map(|word| word & 0xffff);
-        let leaves = [IN_MEMORY, Op::Literal.code(), Op::Scalar.code(), Op::LaneIndex.code()];
+        let leaves = [IN_MEMORY, Op::Literal.code(), Op::Scalar.code(), Op::LaneIndex.code(), Op::Param.code()];
         let mut is_evaluated = |_| {
             let code = words.next().unwrap_or_default();
             if !leaves.contains(&code) {
@@ -167,6 +192,7 @@ impl<'e> Walk<'e> {
         for var in wanted {
             numbers.push(self.visit(var)?.into());
         }
+        self.controls.finish(&mut self.form.words);
         self.form.words.push(WANTED | (numbers.len() as u64) << 16);
         self.form.words.extend_from_slice(&numbers);
         Some(())
@@ -181,7 +207,8 @@ impl<'e> Walk<'e> {
         let number = match self.known(wanted) {
             Known::Number(number) => number,
             Known::Computed => self.compute(wanted)?,
-            Known::Unsupported => return None,
+            // Only its results are wanted.
+            Known::Control | Known::Unsupported => return None,
         };
         self.numbers.insert(wanted.address(), number);
         Some(number)
@@ -192,19 +219,27 @@ impl<'e> Walk<'e> {
         let mut frame = Frame::of(var);
         loop {
             if frame.slot == frame.slots {
-                let number = self.finish(&frame)?;
+                let number = if frame.parts == PLAIN { self.finish(&frame)? } else { self.finish_control(&frame)? };
                 let Some(user) = self.stack.pop() else { return Some(number) };
                 frame = user;
-                frame.take(number);
+                self.take(&mut frame, number);
                 continue;
             }
-            let Some(operand) = self.edges.operand(frame.var, frame.slot as usize) else {
-                frame.slot += 1;
+            let operand = match frame.parts {
+                PLAIN => self.edges.operand(frame.var, frame.slot as usize),
+                _ => frame.var.payload()?.input(frame.slot as usize)?.var,
+            };
+            let Some(operand) = operand else {
+                self.take_none(&mut frame);
                 continue;
             };
             match self.known(operand) {
-                Known::Number(number) => frame.take(number),
+                Known::Number(number) => self.take(&mut frame, number),
                 Known::Computed => self.stack.push(std::mem::replace(&mut frame, Frame::of(operand))),
+                Known::Control => {
+                    let control = self.begin_control(operand)?;
+                    self.stack.push(std::mem::replace(&mut frame, control));
+                }
                 Known::Unsupported => return None,
             }
         }
@@ -220,13 +255,17 @@ impl<'e> Walk<'e> {
         }
         let code = match var.op() {
             op @ (Op::Literal | Op::Scalar) => op.code(),
-            Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::LibraryCall => return Known::Unsupported,
+            Op::Loop | Op::Branch | Op::Switch => return Known::Control,
+            Op::Scatter | Op::LibraryCall => return Known::Unsupported,
             // The word of any other node is the address of its elements.
             _ if var.word() != 0 => IN_MEMORY,
             Op::Broadcast | Op::Identity | Op::Cast | Op::Bitcast | Op::Unary(_) => return Known::Computed,
             Op::Binary(_) | Op::Fma | Op::Compare(_) | Op::Select | Op::Gather | Op::Reduce(_) => {
                 return Known::Computed;
             }
+            Op::LoopResult | Op::BranchResult | Op::SwitchResult => return Known::Computed,
+            // It got its number when its loop was found.
+            Op::Param => return self.numbers.get(var.address()).map_or(Known::Unsupported, Known::Number),
             op @ Op::LaneIndex => op.code(),
             _ => return Known::Unsupported,
         };
@@ -248,18 +287,46 @@ impl<'e> Walk<'e> {
     #[inline(always)]
     fn finish(&mut self, frame: &Frame<'e>) -> Option<u32> {
         let Frame { var, mut operands, .. } = *frame;
-        if var.flags() & UNSUPPORTED != 0 || var.recorded_region() != RegionId::NONE {
+        let flags = var.flags();
+        if flags & UNSUPPORTED != 0 {
             return None;
         }
         let op = var.op();
-        let head = self.head(var, op.code())?;
-        if let Op::Reduce(_) = op {
-            operands |= self.width(u32::try_from(var.position()).ok()?)? << (3 * OPERAND_BITS);
+        let mut head = self.head(var, op.code())?;
+        match op {
+            Op::Reduce(_) => operands |= self.width(u32::try_from(var.position()).ok()?)? << (3 * OPERAND_BITS),
+            Op::LoopResult | Op::BranchResult | Op::SwitchResult if var.position() < MAX_RESULTS => {
+                operands |= (var.position() as u64) << (3 * OPERAND_BITS);
+            }
+            Op::LoopResult | Op::BranchResult | Op::SwitchResult => return None,
+            _ => {}
+        }
+        if flags & flag::PINNED != 0 {
+            head |= self.controls.region(var.region())? << REGION_BIT;
         }
         self.form.words.reserve(2);
         self.form.words.push(head);
         self.form.words.push(operands);
         self.add(var, var.count() != 1)
+    }
+
+    /// Enters the number of the next operand or part of a node.
+    #[inline(always)]
+    fn take(&mut self, frame: &mut Frame<'e>, number: u32) {
+        match frame.parts {
+            PLAIN => frame.operands |= u64::from(number + 1) << (frame.slot * OPERAND_BITS),
+            _ => self.controls.parts.push(u64::from(number + 1)),
+        }
+        frame.slot += 1;
+    }
+
+    /// Passes over an operand or part that does not exist.
+    #[inline]
+    fn take_none(&mut self, frame: &mut Frame<'e>) {
+        if frame.parts != PLAIN {
+            self.controls.parts.push(0);
+        }
+        frame.slot += 1;
     }
 
     #[inline(always)]
@@ -310,13 +377,6 @@ impl<'e> Walk<'e> {
 impl<'e> Frame<'e> {
     #[inline]
     fn of(var: &'e Var) -> Frame<'e> {
-        Frame { var, slot: 0, slots: var.op().slots() as u32, operands: 0 }
-    }
-
-    /// Enters the number of the next operand.
-    #[inline]
-    fn take(&mut self, number: u32) {
-        self.operands |= u64::from(number + 1) << (self.slot * OPERAND_BITS);
-        self.slot += 1;
+        Frame { var, slot: 0, slots: var.op().slots() as u32, operands: 0, parts: PLAIN }
     }
 }

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod basics;
+mod borrowing;
 mod constexpr;
 mod places;
 mod reports;

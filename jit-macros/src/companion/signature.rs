@@ -31,6 +31,7 @@ pub(super) fn parameters(signature: &Signature, generics: &mut Generics) -> Vec<
     let each = signature.inputs.iter().zip(named).map(|(argument, known)| {
         let (mut ty, attributes) = match argument {
             FnArg::Receiver(receiver) => (of_receiver(receiver), &receiver.attrs),
+            FnArg::Typed(typed) if known.kind() == Kind::Borrowing => (without_own_lifetimes(&typed.ty), &typed.attrs),
             FnArg::Typed(typed) => (behind(&typed.ty), &typed.attrs),
         };
         Named { generics }.visit_type_mut(&mut ty);
@@ -70,6 +71,20 @@ fn behind(ty: &Type) -> Type {
     }
 }
 
+/// Returns the type of a parameter that consists of references, without their lifetimes.
+fn without_own_lifetimes(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    parameter::for_each_reference(&mut ty, &mut |reference| reference.lifetime = None);
+    ty
+}
+
+/// Returns the types behind the references that a type consists of.
+fn behind_references(ty: &Type) -> Vec<Type> {
+    let (mut ty, mut found) = (ty.clone(), Vec::new());
+    parameter::for_each_reference(&mut ty, &mut |reference| found.push((*reference.elem).clone()));
+    found
+}
+
 fn of_receiver(receiver: &Receiver) -> Type {
     match &receiver.kind {
         ReceiverKind::Typed(_, ty) => behind(ty),
@@ -98,6 +113,10 @@ impl Parameter {
                 quote_spanned!(self.span=> for<'__jit> #element: #private::freeze::Recordable)
             }
             (Kind::Shared, _) => quote_spanned!(self.span=> for<'__jit> #ty: #private::freeze::FrozenInput),
+            (Kind::Borrowing, _) => {
+                let parts = behind_references(ty);
+                quote_spanned!(self.span=> #(for<'__jit> #parts: #private::freeze::FrozenInput),*)
+            }
             _ => quote_spanned!(self.span=> for<'__jit> #ty: #private::freeze::Recordable),
         }
     }
@@ -109,7 +128,8 @@ impl Parameter {
             _ if is_number => quote!(#private::freeze::Number(&#name)),
             Kind::Exclusive => quote!(#private::freeze::Exclusive(&mut *#name)),
             Kind::Shared => quote!(#private::freeze::Shared(#name)),
-            Kind::Value | Kind::Borrowing => quote!(#private::freeze::ByValue(&#name)),
+            Kind::Value => quote!(#private::freeze::ByValue(&#name)),
+            Kind::Borrowing => quote!(#private::freeze::Lending(&#name)),
         }
     }
 
@@ -120,7 +140,8 @@ impl Parameter {
         match self.kind {
             Kind::Exclusive => quote!(#private::freeze::lend_mut::<#ty, _>(&mut #proxies.#index, #marker)),
             Kind::Shared => quote!(#private::freeze::lend::<#ty, _>(&#proxies.#index, #marker)),
-            Kind::Value | Kind::Borrowing => quote!(#private::freeze::copied::<#ty>(&#proxies.#index)),
+            Kind::Value => quote!(#private::freeze::copied::<#ty>(&#proxies.#index)),
+            Kind::Borrowing => quote!(#private::freeze::lend_parts::<#ty>(&#proxies.#index, #marker)),
         }
     }
 }
@@ -143,6 +164,14 @@ impl Parameter {
             _ if !self.can_be_kept(generics) => quote!(#name.take()),
             Kind::Shared => quote!(#name.lend()),
             _ => quote!(#name),
+        }
+    }
+
+    /// Returns whether there are references in the parameter that a recording cannot repeat.
+    fn borrows_inside(&self) -> bool {
+        match self.kind {
+            Kind::Borrowing => behind_references(&self.ty).iter().any(borrows),
+            _ => borrows(&self.ty),
         }
     }
 
@@ -196,7 +225,7 @@ pub(super) fn obstacle(signature: &Signature, parameters: &[Parameter]) -> Optio
     if arguments.clone().any(|parameter| contains(&parameter.ty, &|ty| matches!(ty, Type::TraitObject(_)))) {
         return Some("TakesTraitObject");
     }
-    arguments.into_iter().any(|parameter| borrows(&parameter.ty)).then_some("TakesReferenceInside")
+    arguments.into_iter().any(Parameter::borrows_inside).then_some("TakesReferenceInside")
 }
 
 fn contains(ty: &Type, is_it: &dyn Fn(&Type) -> bool) -> bool {

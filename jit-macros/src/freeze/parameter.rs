@@ -117,6 +117,26 @@ fn option_of(path: &syn::TypePath) -> Option<&Type> {
     }
 }
 
+/// Calls a function with each reference that a borrowing type consists of.
+pub(crate) fn for_each_reference(ty: &mut Type, change: &mut dyn FnMut(&mut syn::TypeReference)) {
+    match ty {
+        Type::Reference(reference) => change(reference),
+        Type::Paren(inner) => for_each_reference(&mut inner.elem, change),
+        Type::Group(inner) => for_each_reference(&mut inner.elem, change),
+        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(|ty| for_each_reference(ty, change)),
+        Type::Array(array) => for_each_reference(&mut array.elem, change),
+        Type::Path(path) => {
+            let last = path.path.segments.last_mut().map(|last| &mut last.arguments);
+            if let Some(syn::PathArguments::AngleBracketed(arguments)) = last
+                && let Some(syn::GenericArgument::Type(ty)) = arguments.args.first_mut()
+            {
+                for_each_reference(ty, change);
+            }
+        }
+        _ => {}
+    }
+}
+
 fn has_unnamed(ty: &Type) -> bool {
     struct Search(bool);
     impl Visit<'_> for Search {

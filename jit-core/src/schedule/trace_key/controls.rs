@@ -5,15 +5,13 @@
 
 use smallvec::SmallVec;
 
-use super::{Frame, OPERAND_BITS, REGION_BIT, UNSUPPORTED, Walk};
+use super::{Frame, Known, OPERAND_BITS, REGION_BIT, UNSUPPORTED, Walk};
 use crate::graph::Var;
 use crate::graph::op::Op;
 use crate::graph::payload::{Payload, RegionId};
 
 /// What precedes the parts of a loop, branch or switch.
 const PARTS: u64 = 0xfffd;
-/// The number of parts of a loop, branch or switch from which on a trace has no key.
-const MAX_PARTS: usize = 1 << 16;
 
 /// What is written of loops, branches and switches behind the nodes.
 #[derive(Default)]
@@ -21,7 +19,7 @@ pub(super) struct Controls {
     /// The regions of the loops, in the order in which they are found.
     regions: SmallVec<[RegionId; 4]>,
     /// The numbers of the parts found so far, plus one, of those that are not complete.
-    pub(super) parts: Vec<u64>,
+    parts: Vec<u64>,
     words: Vec<u64>,
 }
 
@@ -40,9 +38,9 @@ impl<'e> Walk<'e> {
                 self.param(&state.param)?;
             }
         }
-        let slots = (0..MAX_PARTS).take_while(|&number| payload.input(number).is_some()).count();
-        let frame = Frame { var, slot: 0, slots: slots as u32, operands: 0, parts: self.controls.parts.len() as u32 };
-        (slots < MAX_PARTS).then_some(frame)
+        let slots = (0..=usize::from(u16::MAX)).take_while(|&number| payload.input(number).is_some()).count();
+        let (slots, parts) = (u16::try_from(slots).ok()?, self.controls.parts.len() as u32);
+        Some(Frame { var, slot: 0, slots, parts, operands: 0 })
     }
 
     /// Numbers a parameter of a loop.
@@ -53,6 +51,31 @@ impl<'e> Walk<'e> {
         let head = self.head(param, Op::Param.code())? | self.controls.region(param.region())? << REGION_BIT;
         self.form.words.push(head);
         self.add(param, true).map(|_| ())
+    }
+
+    /// Goes on with the next part of a loop, branch or switch.
+    #[inline(never)]
+    pub(super) fn part(&mut self, frame: &mut Frame<'e>) -> Option<()> {
+        let Some(part) = frame.var.payload()?.input(frame.slot.into())?.var else {
+            self.take_part(frame, None);
+            return Some(());
+        };
+        match self.known(part) {
+            Known::Number(number) => self.take_part(frame, Some(number)),
+            Known::Computed => self.stack.push(std::mem::replace(frame, Frame::of(part))),
+            Known::Control => {
+                let control = self.begin_control(part)?;
+                self.stack.push(std::mem::replace(frame, control));
+            }
+            Known::Unsupported => return None,
+        }
+        Some(())
+    }
+
+    /// Enters the number of the next part, if it exists.
+    pub(super) fn take_part(&mut self, frame: &mut Frame<'e>, number: Option<u32>) {
+        self.controls.parts.push(number.map_or(0, |number| u64::from(number + 1)));
+        frame.slot += 1;
     }
 
     /// Numbers a loop, branch or switch whose parts have numbers.

@@ -77,12 +77,12 @@ thread_state! {
 /// A node that waits for its operands.
 struct Frame<'e> {
     var: &'e Var,
-    slot: u32,
-    slots: u32,
-    /// The numbers of its operands, plus one.
-    operands: u64,
+    slot: u16,
+    slots: u16,
     /// For a loop, branch or switch, the number of parts before its own; `PLAIN` for any other node.
     parts: u32,
+    /// The numbers of its operands, plus one.
+    operands: u64,
 }
 
 /// Not a loop, branch or switch.
@@ -218,31 +218,45 @@ impl<'e> Walk<'e> {
     fn compute(&mut self, var: &'e Var) -> Option<u32> {
         let mut frame = Frame::of(var);
         loop {
-            if frame.slot == frame.slots {
-                let number = if frame.parts == PLAIN { self.finish(&frame)? } else { self.finish_control(&frame)? };
-                let Some(user) = self.stack.pop() else { return Some(number) };
-                frame = user;
-                self.take(&mut frame, number);
-                continue;
-            }
-            let operand = match frame.parts {
-                PLAIN => self.edges.operand(frame.var, frame.slot as usize),
-                _ => frame.var.payload()?.input(frame.slot as usize)?.var,
-            };
-            let Some(operand) = operand else {
-                self.take_none(&mut frame);
-                continue;
-            };
-            match self.known(operand) {
-                Known::Number(number) => self.take(&mut frame, number),
-                Known::Computed => self.stack.push(std::mem::replace(&mut frame, Frame::of(operand))),
-                Known::Control => {
-                    let control = self.begin_control(operand)?;
-                    self.stack.push(std::mem::replace(&mut frame, control));
+            let is_complete = frame.slot == frame.slots;
+            let number = match (is_complete, frame.parts == PLAIN) {
+                (false, true) => {
+                    self.operand(&mut frame)?;
+                    continue;
                 }
-                Known::Unsupported => return None,
+                (false, false) => {
+                    self.part(&mut frame)?;
+                    continue;
+                }
+                (true, true) => self.finish(&frame)?,
+                (true, false) => self.finish_control(&frame)?,
+            };
+            let Some(user) = self.stack.pop() else { return Some(number) };
+            frame = user;
+            match frame.parts {
+                PLAIN => frame.take(number),
+                _ => self.take_part(&mut frame, Some(number)),
             }
         }
+    }
+
+    /// Goes on with the next operand of a node.
+    #[inline(always)]
+    fn operand(&mut self, frame: &mut Frame<'e>) -> Option<()> {
+        let Some(operand) = self.edges.operand(frame.var, frame.slot as usize) else {
+            frame.slot += 1;
+            return Some(());
+        };
+        match self.known(operand) {
+            Known::Number(number) => frame.take(number),
+            Known::Computed => self.stack.push(std::mem::replace(frame, Frame::of(operand))),
+            Known::Control => {
+                let control = self.begin_control(operand)?;
+                self.stack.push(std::mem::replace(frame, control));
+            }
+            Known::Unsupported => return None,
+        }
+        Some(())
     }
 
     /// Returns the number of a node that was visited before, or that has no operands.
@@ -287,12 +301,13 @@ impl<'e> Walk<'e> {
     #[inline(always)]
     fn finish(&mut self, frame: &Frame<'e>) -> Option<u32> {
         let Frame { var, mut operands, .. } = *frame;
-        let flags = var.flags();
-        if flags & UNSUPPORTED != 0 {
-            return None;
-        }
+        let region = match var.flags() & (UNSUPPORTED | flag::PINNED) {
+            0 => 0,
+            flag::PINNED => self.controls.region(var.region())?,
+            _ => return None,
+        };
         let op = var.op();
-        let mut head = self.head(var, op.code())?;
+        let head = self.head(var, op.code())? | region << REGION_BIT;
         match op {
             Op::Reduce(_) => operands |= self.width(u32::try_from(var.position()).ok()?)? << (3 * OPERAND_BITS),
             Op::LoopResult | Op::BranchResult | Op::SwitchResult if var.position() < MAX_RESULTS => {
@@ -301,32 +316,10 @@ impl<'e> Walk<'e> {
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => return None,
             _ => {}
         }
-        if flags & flag::PINNED != 0 {
-            head |= self.controls.region(var.region())? << REGION_BIT;
-        }
         self.form.words.reserve(2);
         self.form.words.push(head);
         self.form.words.push(operands);
         self.add(var, var.count() != 1)
-    }
-
-    /// Enters the number of the next operand or part of a node.
-    #[inline(always)]
-    fn take(&mut self, frame: &mut Frame<'e>, number: u32) {
-        match frame.parts {
-            PLAIN => frame.operands |= u64::from(number + 1) << (frame.slot * OPERAND_BITS),
-            _ => self.controls.parts.push(u64::from(number + 1)),
-        }
-        frame.slot += 1;
-    }
-
-    /// Passes over an operand or part that does not exist.
-    #[inline]
-    fn take_none(&mut self, frame: &mut Frame<'e>) {
-        if frame.parts != PLAIN {
-            self.controls.parts.push(0);
-        }
-        frame.slot += 1;
     }
 
     #[inline(always)]
@@ -377,6 +370,13 @@ impl<'e> Walk<'e> {
 impl<'e> Frame<'e> {
     #[inline]
     fn of(var: &'e Var) -> Frame<'e> {
-        Frame { var, slot: 0, slots: var.op().slots() as u32, operands: 0, parts: PLAIN }
+        Frame { var, slot: 0, slots: var.op().slots() as u16, operands: 0, parts: PLAIN }
+    }
+
+    /// Enters the number of the next operand.
+    #[inline]
+    fn take(&mut self, number: u32) {
+        self.operands |= u64::from(number + 1) << (u32::from(self.slot) * OPERAND_BITS);
+        self.slot += 1;
     }
 }

@@ -69,7 +69,7 @@ fn looped(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: 
         }
         n += 1;
     }
-    if kind % 2 == 0 { x } else { x - y }
+    if kind.is_multiple_of(2) { x } else { x - y }
 }
 
 /// A choice, in which a number chooses what each side computes.
@@ -95,7 +95,7 @@ fn branched(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal
             _ => a * literal,
         }
     };
-    if kind % 2 == 0 { x } else { x + y }
+    if kind.is_multiple_of(2) { x } else { x + y }
 }
 
 /// A choice of one of several cases.
@@ -105,7 +105,7 @@ fn chosen(a: &Float, which: &UInt, #[constexpr] kind: usize) -> Float {
         0 => a + 1.0,
         1 => a.sqrt(),
         2 => {
-            if kind % 2 == 0 {
+            if kind.is_multiple_of(2) {
                 a * 3.0
             } else {
                 a.gather(&(which % 2))

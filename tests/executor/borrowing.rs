@@ -1,5 +1,7 @@
 //! Executors of functions whose arguments consist of references: `Option<&T>`, tuples and arrays of references.
 
+use std::slice;
+
 use jit::FloatElement;
 use jit::prelude::*;
 
@@ -59,10 +61,11 @@ fn an_optional_reference_is_there_or_not_as_in_the_compilation() {
 fn tuples_and_arrays_of_references_are_arguments() {
     on_each_device(|| {
         let of = |values: [f32; 2]| Float::from(values);
-        let (a, b, x, state) = (of([2.0, 3.0]), of([1.0, 1.0]), of([4.0, 5.0]), [of([10.0, 20.0])]);
+        let (a, b, x, state) = (of([2.0, 3.0]), of([1.0, 1.0]), of([4.0, 5.0]), of([10.0, 20.0]));
         for twice in [false, true] {
-            let exe = combined::compile([&a, &b], (&x, Some(&state)), twice)?;
-            for (x, state) in [(&x, &state), (&a, &[b.clone()])] {
+            let exe = combined::compile([&a, &b], (&x, Some(slice::from_ref(&state))), twice)?;
+            for (x, state) in [(&x, &state), (&a, &b)] {
+                let state = slice::from_ref(state);
                 let read = |all: Vec<Float>| all.iter().map(Array::to_vec).collect::<jit::Result<Vec<_>>>();
                 let wanted = read(combined([&b, &a], (x, Some(state)), twice))?;
                 assert_eq!(read(exe.call([&b, &a], (x, Some(state)))?)?, wanted);

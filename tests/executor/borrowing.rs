@@ -23,6 +23,15 @@ fn combined<'a>(
     state.unwrap_or_default().iter().map(|part| part + &y).chain([y.clone()]).collect()
 }
 
+trait Model: Traverse + Clone {
+    fn of(&self, x: &Float) -> Float;
+}
+
+#[jit]
+fn of_all<M: Model>(models: [Option<&M>; 2], x: &Float) -> Float {
+    models.into_iter().flatten().fold(x.clone(), |x, model| model.of(&x))
+}
+
 #[derive(Clone, Traverse)]
 struct Layer {
     weight: Float,
@@ -33,6 +42,12 @@ impl Layer {
     fn apply<T: FloatElement>(&self, x: &Array<T>, residual: Option<&Array<T>>) -> Array<T> {
         let y = x * self.weight.cast::<T>();
         residual.map_or(y.clone(), |residual| y + residual)
+    }
+}
+
+impl Model for Layer {
+    fn of(&self, x: &Float) -> Float {
+        x * &self.weight + 1.0
     }
 }
 
@@ -82,6 +97,9 @@ fn methods_and_generic_functions_take_optional_references() {
         let x = Float64::from([1.0, 2.0]);
         let exe = Layer::apply_compile::<f64>(&layer, &x, Some(&x))?;
         assert_eq!(exe.call(&layer, &x, Some(&x))?.to_vec()?, [3.0, 8.0]);
+        let (x, another) = (Float::from([1.0, 2.0]), Layer { weight: Float::from([0.5, 1.5]) });
+        let exe = of_all::compile([Some(&layer), None], &Float::placeholder(2))?;
+        assert_eq!(exe.call([Some(&another), None], &x)?.to_vec()?, [1.5, 4.0]);
         Ok(())
     });
 }

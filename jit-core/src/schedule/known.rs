@@ -11,11 +11,11 @@ use jit_runtime::dump::{self, Form};
 use jit_runtime::launch::{self, Argument, KnownLaunch, Prepared, TraceOrigins};
 use jit_runtime::stats::{Scheduling, events};
 use jit_runtime::{Error, Site, config, log};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::emit::Emitted;
 use super::group::Group;
+use super::map::NodeMap;
 use super::order::{Entry, Graph};
 use super::trace_key::Trace;
 use super::{LABEL_SEARCH, Written, function_of, inspect, label};
@@ -118,8 +118,8 @@ pub(super) struct NewTrace {
     kernels: Vec<KnownKernel>,
     /// For each entry of the graph, the number of the node.
     numbers: Vec<u32>,
-    /// For each node that is a literal, its position among them.
-    positions: FxHashMap<u32, u32>,
+    /// For each node of the trace, the number of literals before it: of a literal, its position.
+    positions: Vec<u32>,
 }
 
 impl NewTrace {
@@ -127,9 +127,13 @@ impl NewTrace {
     pub(super) fn begin(trace: &Trace<'_>, graph: &Graph<'_>) -> Option<NewTrace> {
         let numbers = numbers(trace, graph)?;
         let TraceKey { words, literals } = trace.key();
-        let is_literal = |var: &Var| var.op() == Op::Literal;
-        let nodes = trace.nodes().iter().zip(0_u32..).filter(|(var, _)| is_literal(var)).map(|(_, number)| number);
-        let positions = nodes.zip(0..).collect();
+        let mut literals_before = 0;
+        let position = |var: &&Var| {
+            let position = literals_before;
+            literals_before += u32::from(var.op() == Op::Literal);
+            position
+        };
+        let positions = trace.nodes().iter().map(position).collect();
         let (words, literals, kernels) = (words.into(), literals.into(), Vec::new());
         Some(NewTrace { words, literals, kernels, numbers, positions })
     }
@@ -139,7 +143,7 @@ impl NewTrace {
         let number = |entry: u32| self.numbers[entry as usize];
         let literals = emitted.literals.iter().zip(&emitted.literal_entries);
         let literals: SmallVec<[_; 8]> =
-            literals.map(|(&(value, _), &entry)| (value, self.positions[&number(entry)])).collect();
+            literals.map(|(&(value, _), &entry)| (value, self.positions[number(entry) as usize])).collect();
         let origin = |(argument, &entry): (&Argument, &u32)| match argument {
             Argument::Buffer(..) => TraceArgument::Elements(number(entry)),
             Argument::Scalar(_) => TraceArgument::Scalar(number(entry)),
@@ -178,11 +182,13 @@ impl NewTrace {
 /// Returns the number in the trace of each entry of a graph.
 fn numbers(trace: &Trace<'_>, graph: &Graph<'_>) -> Option<Vec<u32>> {
     let are_evaluated = trace.are_evaluated();
-    let nodes = trace.nodes().iter().zip(0_u32..);
-    let of_trace: FxHashMap<_, _> = nodes.map(|(var, number)| (var.address(), number)).collect();
+    let mut of_trace = NodeMap::take();
+    trace.nodes().iter().zip(0..).for_each(|(var, number)| of_trace.insert(var.address(), number));
     let number = |entry: &Entry<'_>| {
-        let number = *of_trace.get(&entry.var.address())?;
+        let number = of_trace.get(entry.var.address())?;
         (are_evaluated[number as usize] == entry.is_evaluated).then_some(number)
     };
-    graph.entries.iter().map(number).collect()
+    let numbers = graph.entries.iter().map(number).collect();
+    of_trace.give_back();
+    numbers
 }

@@ -115,7 +115,7 @@ impl Parameter {
             (Kind::Shared, _) => quote_spanned!(self.span=> for<'__jit> #ty: #private::freeze::FrozenInput),
             (Kind::Borrowing, _) => {
                 let parts = behind_references(ty);
-                quote_spanned!(self.span=> #(for<'__jit> #parts: #private::freeze::FrozenInput),*)
+                quote_spanned!(self.span=> #(for<'__jit> #parts: #private::freeze::FrozenInput + 'static),*)
             }
             _ => quote_spanned!(self.span=> for<'__jit> #ty: #private::freeze::Recordable),
         }

@@ -18,9 +18,21 @@ fn shared(x: Rc<Float>) -> Float {
     &*x + 1.0
 }
 
+#[jit]
+fn inside(all: Vec<&Float>) -> Float {
+    all[0] + 1.0
+}
+
+#[jit]
+fn optional(x: Option<&Rc<Float>>) -> Float {
+    x.map_or(Float::from(0.0), |x| &**x + 1.0)
+}
+
 fn main() {
     let x = Float::placeholder(4);
     let _ = first::compile(&x, &x);
     let _ = observed::compile(&x, &mut || {});
+    let _ = inside::compile(vec![&x]);
+    let _ = optional::compile(None);
     let _ = shared::compile(Rc::new(x));
 }

@@ -115,6 +115,54 @@ fn chosen(a: &Float, which: &UInt, #[constexpr] kind: usize) -> Float {
     }
 }
 
+/// A loop whose nodes are the same for each number, which chooses what becomes of its states.
+#[jit]
+fn paired(a: &Float, b: &Float, #[constexpr] kind: usize) -> (Float, Float) {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    while &a + &b < &a * &b * 0.0 + 50.0 {
+        let (sum, product, before) = (&a + &b, &a * &b, a.clone());
+        match kind {
+            0 => (a, b) = (sum, product),
+            1 => (a, b) = (product, sum),
+            2 => a = sum,
+            3 => (a, b) = (sum, before),
+            4 => (a, b) = (sum.clone(), sum),
+            _ => (a, b) = (b.clone(), sum),
+        }
+    }
+    (a, b)
+}
+
+/// The same by plain Rust.
+fn paired_by_rust(mut a: f32, mut b: f32, kind: usize) -> [f32; 2] {
+    while a + b < a * b * 0.0 + 50.0 {
+        let (sum, product) = (a + b, a * b);
+        (a, b) = match kind {
+            0 => (sum, product),
+            1 => (product, sum),
+            2 => (sum, b),
+            3 => (sum, a),
+            4 => (sum, sum),
+            _ => (b, sum),
+        };
+    }
+    [a, b]
+}
+
+/// A branch that gives one of two values another one, which is the same on both sides.
+#[jit]
+fn crossed(a: &Float, u: &Float, v: &Float, #[constexpr] is_crossed: bool) -> (Float, Float) {
+    let (mut u, mut v) = (u.clone(), v.clone());
+    if a < 2.5 {
+        let root = a.sqrt();
+        if is_crossed { v = root } else { u = root }
+    } else {
+        let root = a.sqrt();
+        if is_crossed { u = root } else { v = root }
+    }
+    (u, v)
+}
+
 fn arguments(width: usize) -> (Float, Float, UInt) {
     let x = Float::from((0..width).map(|lane| lane as f32 * 0.25 + 1.0).collect::<Vec<_>>());
     let y = Float::from((0..width).map(|lane| 3.0 - lane as f32 * 0.125).collect::<Vec<_>>());
@@ -209,6 +257,18 @@ fn what_changes_kernels_is_in_the_key_of_a_trace() {
             if is_all { eval(&(&twice, &root)) } else { eval(&twice) }
         };
         differ(&|| both(true), &|| both(false), "whether a value in between is wanted");
+        let between = |is_second: bool| {
+            let y = &x + 1.0;
+            let z = &y * 2.0;
+            let w = &z - 3.0;
+            eval(&(&w, if is_second { &z } else { &y }));
+        };
+        differ(&|| between(true), &|| between(false), "which value in between is wanted");
+        let of_seven = |block: usize| {
+            let (x, y, _) = arguments(7);
+            eval(&(x.block_sum(4), y.block_sum(block)));
+        };
+        differ(&|| of_seven(4), &|| of_seven(5), "which blocks of one number are equal");
         let swapped = |is_first: bool| {
             let (a, b) = (&x + 1.0, &y * 2.0);
             if is_first { eval(&(&a, &b)) } else { eval(&(&b, &a)) }
@@ -268,6 +328,34 @@ fn what_changes_loops_and_branches_is_in_the_key_of_a_trace() {
             if is_one { eval(&(&a, &a + 1.0)) } else { eval(&(&a, &b + 1.0)) }
         };
         differ(&|| twice(true), &|| twice(false), "whether two loops are one");
+    });
+}
+
+#[test]
+fn what_becomes_of_states_and_results_is_in_the_key_of_a_trace() {
+    on_each_device(|| {
+        let (a, b, _) = arguments(8);
+        let run = |kind: usize| {
+            let (first, second) = paired(&a, &b, kind);
+            // Evaluated before the loop, so that their order is the same.
+            eval(&(&a - &b, &first, &second));
+            [first, second]
+        };
+        for kind in 0..6 {
+            for other in (0..6).filter(|other| *other != kind) {
+                assert!(!is_found(|| drop(run(other)), || drop(run(kind))), "{kind} after {other}");
+            }
+            let [xs, ys] = [&a, &b].map(|array| array.to_vec().unwrap());
+            let wanted = xs.iter().zip(&ys).map(|(&x, &y)| paired_by_rust(x, y, kind));
+            let [first, second] = run(kind).map(|array| array.to_vec().unwrap());
+            assert!(wanted.eq(first.into_iter().zip(second).map(|(a, b)| [a, b])), "{kind}");
+        }
+        let crossed = |is_crossed: bool| {
+            let (u, v) = crossed(&a, &b, &(&a - &b), is_crossed);
+            eval(&(&b - &a, &a - &b, &u, &v));
+        };
+        assert!(!is_found(|| crossed(false), || crossed(true)), "which side changes which value");
+        assert!(!is_found(|| crossed(true), || crossed(false)), "which side changes which value, the other way round");
     });
 }
 

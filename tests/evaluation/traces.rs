@@ -264,11 +264,11 @@ fn what_changes_kernels_is_in_the_key_of_a_trace() {
             eval(&(&w, if is_second { &z } else { &y }));
         };
         differ(&|| between(true), &|| between(false), "which value in between is wanted");
-        let of_seven = |block: usize| {
-            let (x, y, _) = arguments(7);
-            eval(&(x.block_sum(4), y.block_sum(block)));
+        let in_two_blocks = |block: usize| {
+            let (x, y, _) = arguments(3000);
+            eval(&(x.block_sum(2000), y.block_sum(block)));
         };
-        differ(&|| of_seven(4), &|| of_seven(5), "which blocks of one number are equal");
+        differ(&|| in_two_blocks(2000), &|| in_two_blocks(1600), "which blocks are equal, of as many");
         let swapped = |is_first: bool| {
             let (a, b) = (&x + 1.0, &y * 2.0);
             if is_first { eval(&(&a, &b)) } else { eval(&(&b, &a)) }
@@ -350,6 +350,12 @@ fn what_becomes_of_states_and_results_is_in_the_key_of_a_trace() {
             let [first, second] = run(kind).map(|array| array.to_vec().unwrap());
             assert!(wanted.eq(first.into_iter().zip(second).map(|(a, b)| [a, b])), "{kind}");
         }
+        let from = |is_swapped: bool| {
+            let (first, second) = if is_swapped { paired(&b, &a, 0) } else { paired(&a, &b, 0) };
+            eval(&(&a - &b, &first, &second));
+        };
+        assert!(!is_found(|| from(false), || from(true)), "which state begins with which value");
+        assert!(!is_found(|| from(true), || from(false)), "which state begins with which value, the other way round");
         let crossed = |is_crossed: bool| {
             let (u, v) = crossed(&a, &b, &(&a - &b), is_crossed);
             eval(&(&b - &a, &a - &b, &u, &v));

@@ -6,6 +6,7 @@ use jit::FloatElement;
 use jit::prelude::*;
 
 use crate::on_each_device;
+use crate::saved::File;
 
 #[jit]
 fn shifted(x: &Float, bias: Option<&Float>) -> Float {
@@ -124,12 +125,11 @@ fn gradients_flow_to_optional_arguments() {
 #[test]
 fn a_saved_executor_takes_optional_references() {
     on_each_device(|| {
-        let file = std::env::temp_dir().join(format!("jit-borrowing-{}", std::process::id()));
+        let file = File::new("shifted");
         shifted::compile(&Float::placeholder(2), Some(&Float::placeholder(2)))?.save(&file)?;
-        let loaded = shifted::load(&file);
-        std::fs::remove_file(&file).ok();
+        let loaded = shifted::load(&file)?;
         let (x, bias) = (Float::from([1.0, 2.0, 3.0]), Float::from([0.5, 0.25, 0.0]));
-        assert_eq!(loaded?.call(&x, Some(&bias))?.to_vec()?, [2.5, 4.25, 6.0]);
+        assert_eq!(loaded.call(&x, Some(&bias))?.to_vec()?, [2.5, 4.25, 6.0]);
         Ok(())
     });
 }

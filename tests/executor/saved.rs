@@ -9,10 +9,10 @@ use jit::{Result, Signature};
 use crate::on_each_device;
 
 /// A file for one test, removed at the end.
-struct File(PathBuf);
+pub(crate) struct File(PathBuf);
 
 impl File {
-    fn new(name: &str) -> File {
+    pub(crate) fn new(name: &str) -> File {
         File(std::env::temp_dir().join(format!("jit-saved-{}-{name}", std::process::id())))
     }
 }

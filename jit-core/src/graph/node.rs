@@ -59,10 +59,14 @@ pub(crate) mod flag {
     pub(super) const ALL: u32 = (1 << BITS) - 1;
     /// The number of bits of all flags.
     pub(super) const BITS: u32 = 10;
-    /// The flags of an operand in memory that matter to the node: what can run only once has run.
-    pub(crate) const OF_STORED: u16 = !EFFECT;
     /// The flags that a node inherits from its operands.
     pub(crate) const INHERITED: u16 = CONTROL | EFFECT | GRAD;
+
+    /// Returns the flags of a node that matter to its users. If it is in memory, what can run only once has run.
+    #[inline]
+    pub(crate) fn for_users(flags: u16, has_data: bool) -> u16 {
+        if has_data { flags & !EFFECT } else { flags }
+    }
 }
 
 /// The slot in which a parameter that is per-lane local memory stores the number of elements.
@@ -344,7 +348,7 @@ impl Var {
                 Some(operand) => {
                     let head = operand.node().head();
                     let has_data = operand.has_data();
-                    seen |= operand.flags() & if has_data { flag::OF_STORED } else { u16::MAX };
+                    seen |= flag::for_users(operand.flags(), has_data);
                     devices |= head.devices.load(Ordering::Relaxed);
                     cost += if has_data { 1 } else { u32::from(head.cost) };
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()

@@ -79,8 +79,7 @@ impl Payload {
         let mut flags = if matches!(self, Payload::Scatter(_)) { flag::EFFECT } else { 0 };
         let mut devices = Devices::NONE;
         self.inputs().for_each(|(_, var)| {
-            let of_stored = if var.has_data() { flag::OF_STORED } else { u16::MAX };
-            flags |= var.flags() & of_stored & (flag::EFFECT | flag::GRAD);
+            flags |= flag::for_users(var.flags(), var.has_data()) & (flag::EFFECT | flag::GRAD);
             devices = devices.and(var.devices());
         });
         match self {

@@ -2,7 +2,6 @@
 
 use candle_core::{CpuStorage, DType, Layout, Shape, Storage};
 use half::{bf16, f16};
-use jit_runtime::ir::Type;
 
 use crate::interop::strides::position;
 use crate::tensor::Tensor;
@@ -54,7 +53,7 @@ pub trait Exchange: sealed::Sealed + Traverse + Clone + Send + Sync + 'static {
             other => {
                 let what = format!("a tensor of candle is on the device {:?}", other.device().location());
                 let hint = "copy it to the host before: `tensor.to_device(&candle_core::Device::Cpu)?`";
-                Err(refused(what, hint))
+                Err(refused(what, hint).at(Site::here()))
             }
         }
     }
@@ -93,17 +92,7 @@ impl<T: CandleElement> Exchange for Array<T> {
 
     fn from_storage(storage: &CpuStorage, layout: &Layout) -> Result<Self> {
         let site = Site::here();
-        let elements = storage.as_slice::<T>().map_err(|error| of_another_type(T::TYPE, error).at(site))?;
-        let count = layout.shape().elem_count();
-        if u32::try_from(count).is_err() {
-            let what = format!("a tensor of candle has the shape {:?}", layout.dims());
-            return Err(refused(what, "an array has at most 4294967295 elements"));
-        }
-        let copied = match layout.contiguous_offsets() {
-            Some((begin, end)) => Array::from_bytes(T::as_bytes(&elements[begin..end])),
-            None => in_row_major_order(elements, layout, count).and_then(|all| Array::from_bytes(T::as_bytes(&all))),
-        };
-        copied.map_err(|error| error.at(site))
+        copied(storage, layout).map_err(|error| error.at(site))
     }
 
     fn to_storage(&self) -> Result<(CpuStorage, Shape)> {
@@ -149,6 +138,23 @@ impl<T: CandleElement> Tensor<T> {
     }
 }
 
+/// Copies the elements that belong to a tensor. Errors have no line.
+fn copied<T: CandleElement>(storage: &CpuStorage, layout: &Layout) -> Result<Array<T>> {
+    let elements = storage.as_slice::<T>().map_err(|error| {
+        let hint = "convert it before by candle's `to_dtype`, or take it with its own type and convert it by `cast`";
+        refused(format!("a tensor of candle does not have elements of type {}", T::TYPE), hint).caused_by(error)
+    })?;
+    let count = layout.shape().elem_count();
+    if u32::try_from(count).is_err() {
+        let what = format!("a tensor of candle has the shape {:?}", layout.dims());
+        return Err(refused(what, "an array has at most 4294967295 elements"));
+    }
+    match layout.contiguous_offsets() {
+        Some((begin, end)) => Array::from_bytes(T::as_bytes(&elements[begin..end])),
+        None => Array::from_bytes(T::as_bytes(&in_row_major_order(elements, layout, count)?)),
+    }
+}
+
 /// Collects the elements of a layout with gaps, repetitions or another order of axes.
 fn in_row_major_order<T: Element>(elements: &[T], layout: &Layout, count: usize) -> Result<Vec<T>> {
     let mut collected = Vec::new();
@@ -163,13 +169,6 @@ fn in_row_major_order<T: Element>(elements: &[T], layout: &Layout, count: usize)
     Ok(collected)
 }
 
-#[track_caller]
 fn refused(what: impl Into<String>, hint: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, what).at(Site::here()).with_hint(hint)
-}
-
-fn of_another_type(wanted: Type, cause: candle_core::Error) -> Error {
-    let hint = "convert it before by candle's `to_dtype`, or take it with its own type and convert it by `cast`";
-    let what = format!("a tensor of candle does not have elements of type {wanted}");
-    Error::new(ErrorKind::InvalidArgument, what).with_hint(hint).caused_by(cause)
+    Error::new(ErrorKind::InvalidArgument, what).with_hint(hint)
 }

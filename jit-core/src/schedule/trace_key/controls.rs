@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Frame, Known, OPERAND_BITS, REGION_BIT, UNSUPPORTED, Walk};
+use super::{Frame, OPERAND_BITS, REGION_BIT, UNSUPPORTED, Walk};
 use crate::graph::Var;
 use crate::graph::op::Op;
 use crate::graph::payload::{Payload, RegionId};
@@ -25,7 +25,7 @@ pub(super) struct Controls {
 
 impl<'e> Walk<'e> {
     /// Begins with a loop, branch or switch. The parameters of a loop get their numbers before anything behind it.
-    #[cold]
+    #[inline(never)]
     pub(super) fn begin_control(&mut self, var: &'e Var) -> Option<Frame<'e>> {
         let payload = var.payload().filter(|_| var.flags() & UNSUPPORTED == 0)?;
         if let Payload::Loop(payload) = payload {
@@ -45,7 +45,7 @@ impl<'e> Walk<'e> {
 
     /// Numbers a parameter of a loop.
     fn param(&mut self, param: &'e Var) -> Option<()> {
-        if param.op() != Op::Param || param.flags() & UNSUPPORTED != 0 {
+        if param.flags() & UNSUPPORTED != 0 {
             return None;
         }
         let head = self.head(param, Op::Param.code())? | self.controls.region(param.region())? << REGION_BIT;
@@ -56,20 +56,8 @@ impl<'e> Walk<'e> {
     /// Goes on with the next part of a loop, branch or switch.
     #[inline(never)]
     pub(super) fn part(&mut self, frame: &mut Frame<'e>) -> Option<()> {
-        let Some(part) = frame.var.payload()?.input(frame.slot.into())?.var else {
-            self.take_part(frame, None);
-            return Some(());
-        };
-        match self.known(part) {
-            Known::Number(number) => self.take_part(frame, Some(number)),
-            Known::Computed => self.stack.push(std::mem::replace(frame, Frame::of(part))),
-            Known::Control => {
-                let control = self.begin_control(part)?;
-                self.stack.push(std::mem::replace(frame, control));
-            }
-            Known::Unsupported => return None,
-        }
-        Some(())
+        let part = frame.var.payload()?.input(frame.slot.into())?.var;
+        self.advance(frame, part, Self::take_part)
     }
 
     /// Enters the number of the next part, if it exists.
@@ -79,7 +67,7 @@ impl<'e> Walk<'e> {
     }
 
     /// Numbers a loop, branch or switch whose parts have numbers.
-    #[cold]
+    #[inline(never)]
     pub(super) fn finish_control(&mut self, frame: &Frame<'e>) -> Option<u32> {
         let (var, payload) = (frame.var, frame.var.payload()?);
         let (is_exclusive, cases, inside) = match payload {

@@ -221,7 +221,8 @@ impl<'e> Walk<'e> {
             let is_complete = frame.slot == frame.slots;
             let number = match (is_complete, frame.parts == PLAIN) {
                 (false, true) => {
-                    self.operand(&mut frame)?;
+                    let operand = self.edges.operand(frame.var, frame.slot as usize);
+                    self.advance(&mut frame, operand, |_, frame, number| frame.take(number))?;
                     continue;
                 }
                 (false, false) => {
@@ -234,24 +235,30 @@ impl<'e> Walk<'e> {
             let Some(user) = self.stack.pop() else { return Some(number) };
             frame = user;
             match frame.parts {
-                PLAIN => frame.take(number),
+                PLAIN => frame.take(Some(number)),
                 _ => self.take_part(&mut frame, Some(number)),
             }
         }
     }
 
-    /// Goes on with the next operand of a node.
+    /// Goes on with the next operand or part of a node, of which there may be none: its number is taken, or found
+    /// first.
     #[inline(always)]
-    fn operand(&mut self, frame: &mut Frame<'e>) -> Option<()> {
-        let Some(operand) = self.edges.operand(frame.var, frame.slot as usize) else {
-            frame.slot += 1;
+    fn advance(
+        &mut self,
+        frame: &mut Frame<'e>,
+        next: Option<&'e Var>,
+        take: impl FnOnce(&mut Self, &mut Frame<'e>, Option<u32>),
+    ) -> Option<()> {
+        let Some(next) = next else {
+            take(self, frame, None);
             return Some(());
         };
-        match self.known(operand) {
-            Known::Number(number) => frame.take(number),
-            Known::Computed => self.stack.push(std::mem::replace(frame, Frame::of(operand))),
+        match self.known(next) {
+            Known::Number(number) => take(self, frame, Some(number)),
+            Known::Computed => self.stack.push(std::mem::replace(frame, Frame::of(next))),
             Known::Control => {
-                let control = self.begin_control(operand)?;
+                let control = self.begin_control(next)?;
                 self.stack.push(std::mem::replace(frame, control));
             }
             Known::Unsupported => return None,
@@ -373,10 +380,12 @@ impl<'e> Frame<'e> {
         Frame { var, slot: 0, slots: var.op().slots() as u16, operands: 0, parts: PLAIN }
     }
 
-    /// Enters the number of the next operand.
+    /// Enters the number of the next operand, if it exists.
     #[inline]
-    fn take(&mut self, number: u32) {
-        self.operands |= u64::from(number + 1) << (u32::from(self.slot) * OPERAND_BITS);
+    fn take(&mut self, number: Option<u32>) {
+        if let Some(number) = number {
+            self.operands |= u64::from(number + 1) << (u32::from(self.slot) * OPERAND_BITS);
+        }
         self.slot += 1;
     }
 }

@@ -58,6 +58,8 @@ mod tensors;
 mod throughput;
 #[path = "rows/tiers.rs"]
 mod tiers;
+#[path = "rows/traces.rs"]
+mod traces;
 #[path = "rows/training.rs"]
 mod training;
 
@@ -104,6 +106,7 @@ const ROWS: &[Row] = &[
         run: latency::replay_chain },
     Row { name: "L04c", what: "`x + 1` of width 16", run: latency::smallest },
     Row { name: "L05", what: "`y + 1` of several widths, each on the result before", run: latency::dependent },
+    Row { name: "L06", what: "trace loops and branches again, with their kernels found and built", run: traces::known },
     Row { name: "A01.unroll", what: "gradient of a thousand products, 2^20", run: derivatives::unrolled },
     Row { name: "A01.loop", what: "the same by a recorded loop", run: derivatives::recorded },
     Row { name: "A01.evaluated", what: "the same, each product evaluated", run: derivatives::evaluated },

@@ -36,6 +36,8 @@ mod loops;
 mod page;
 #[path = "evaluation/processes.rs"]
 mod processes;
+#[path = "evaluation/repeated.rs"]
+mod repeated;
 #[path = "evaluation/replays.rs"]
 mod replays;
 #[path = "evaluation/reuse.rs"]

@@ -200,22 +200,27 @@ fn a_value_that_several_kernels_compute() {
 #[test]
 fn a_value_that_later_evaluations_compute_again() {
     on_each_device(|| {
-        let x = resident(10_000);
         let mut line = 0;
-        let mut program = |is_scheduled: bool, times: u16| {
+        let mut program = |has_gradients: bool, is_scheduled: bool, times: u16| {
+            let mut x = resident(10_000);
+            if has_gradients {
+                x.enable_grad();
+            }
             line = line!() + 1;
             let y = expensive(&x) + 1.0;
             if is_scheduled {
                 jit::schedule(&y);
             }
             for step in 0..times {
-                jit::eval(&(&y * f32::from(step + 2))).unwrap();
+                jit::eval(&(&y * f32::from(step + 2)).detach()).unwrap();
             }
             drop(y);
         };
-        let lazy = profile_of(|| program(false, 38));
-        assert_silent(&profile_of(|| program(true, 38)));
-        assert_silent(&profile_of(|| program(false, 4)));
+        let lazy = profile_of(|| program(true, false, 38));
+        assert_silent(&profile_of(|| program(true, true, 38)));
+        assert_silent(&profile_of(|| program(true, false, 4)));
+        // The second evaluation stores it.
+        assert_silent(&profile_of(|| program(false, false, 38)));
         assert_warns(&lazy, WarningKind::RecomputesLater, line, 37);
     });
 }

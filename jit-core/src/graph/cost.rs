@@ -4,10 +4,13 @@
 
 use std::sync::atomic::Ordering;
 
-use super::node::Var;
+use super::node::{COMPUTED, Var};
 
 /// The largest cost that a node stores; it represents larger ones, too.
 pub(super) const MOST: u32 = u8::MAX as u32;
+/// From this cost on, a value that is needed twice is written to memory: the time that writing and reading take on a
+/// machine with little memory bandwidth.
+pub(crate) const EXPENSIVE: u32 = 32;
 
 impl Var {
     /// Returns the cost, if it is below 255; otherwise 255.
@@ -41,13 +44,25 @@ impl Var {
 
     /// Returns how often the expression was recorded again.
     pub(crate) fn copies(&self) -> u32 {
-        self.node().head().copies.load(Ordering::Relaxed).into()
+        (self.node().head().uses.load(Ordering::Relaxed) & !COMPUTED).into()
+    }
+
+    /// Returns whether an evaluation has computed the value without storing it, and that was expensive.
+    #[inline]
+    pub(crate) fn was_computed(&self) -> bool {
+        self.node().head().uses.load(Ordering::Relaxed) & COMPUTED != 0
+    }
+
+    /// Forgets that an evaluation has computed the value.
+    pub(crate) fn forget_computed(&self) {
+        self.node().head().uses.fetch_and(!COMPUTED, Ordering::Relaxed);
     }
 
     /// Counts that the expression is recorded again.
     pub(crate) fn add_copy(&self) {
-        let copies = &self.node().head().copies;
-        copies.store(copies.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        if self.copies() < u32::from(!COMPUTED) {
+            self.node().head().uses.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -8,13 +8,13 @@ use jit_runtime::fork::Held;
 use parking_lot::{RwLock, RwLockReadGuard};
 use smallvec::SmallVec;
 
-use super::node::Var;
+use super::node::{OfEvaluated, Var};
 use crate::fork;
 
 static EDGES: RwLock<()> = RwLock::new(());
 
 /// Operands that were removed; usually few.
-pub(super) type Dropped = SmallVec<[Var; 8]>;
+pub(super) type Dropped = SmallVec<[OfEvaluated; 8]>;
 
 /// While this lives, no edge of the graph is removed.
 pub(crate) struct Edges(#[expect(dead_code, reason = "its drop ends the read lock")] RwLockReadGuard<'static, ()>);
@@ -34,7 +34,7 @@ pub(crate) fn read() -> Edges {
     Edges(EDGES.read_recursive())
 }
 
-/// Removes the operands of nodes that have data.
+/// Removes the operands of nodes that an evaluation has given data.
 pub(crate) fn detach<'a>(nodes: impl Iterator<Item = &'a Var>) {
     let mut dropped = Dropped::new();
     let guard = EDGES.write();

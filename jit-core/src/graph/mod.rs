@@ -16,7 +16,7 @@
 //! | `labels`, `describe` | names that users give to arrays; values in messages |
 
 mod contents;
-mod cost;
+pub(crate) mod cost;
 mod describe;
 pub(crate) mod device;
 pub(crate) mod edges;

@@ -72,12 +72,15 @@ pub(crate) mod flag {
 /// The slot in which a parameter that is per-lane local memory stores the number of elements.
 const LOCAL_LEN: usize = 1;
 
+/// The bit of an expensive value that an evaluation has computed without storing it, and that something still holds.
+pub(super) const COMPUTED: u8 = 1 << 7;
+
 /// The fields that are fixed while a node lives, except for the size, which ends with its recording.
 pub(super) struct Head {
     op: Op,
     ty: Type,
-    /// How often the expression was recorded again for a gather from it, up to 255 times.
-    pub(super) copies: AtomicU8,
+    /// How often the expression was recorded again for a gather from it, up to 127 times; and [`COMPUTED`].
+    pub(super) uses: AtomicU8,
     lanes: u32,
     region: AtomicU32,
     /// Up to 255.
@@ -137,7 +140,7 @@ impl Node {
             head: UnsafeCell::new(Head {
                 op: Op::Placeholder,
                 ty: Type::Bool,
-                copies: AtomicU8::new(0),
+                uses: AtomicU8::new(0),
                 lanes: 0,
                 region: AtomicU32::new(RegionId::NONE.get()),
                 cost: 0,
@@ -223,8 +226,35 @@ impl Drop for Var {
     #[inline]
     fn drop(&mut self) {
         if release(self.0) {
-            free(self.0);
+            free::<false>(self.0);
         }
+    }
+}
+
+/// A reference that an evaluated node had. When it is dropped, what is left of the expressions behind it was computed by
+/// the evaluation, too.
+pub(super) struct OfEvaluated(NonNull<Node>);
+
+impl Drop for OfEvaluated {
+    #[inline]
+    fn drop(&mut self) {
+        note_computed(self.0);
+        if release(self.0) {
+            free::<true>(self.0);
+        }
+    }
+}
+
+/// Notes that an evaluation has computed a value, if something else holds it.
+#[inline]
+fn note_computed(node: NonNull<Node>) {
+    // SAFETY: addresses of nodes stay valid for ever.
+    let this = unsafe { node.as_ref() };
+    if u32::from(this.head().cost) >= cost::EXPENSIVE
+        && this.count.load(Ordering::Relaxed) != 1
+        && this.word.load(Ordering::Relaxed) == 0
+    {
+        this.head().uses.fetch_or(COMPUTED, Ordering::Relaxed);
     }
 }
 
@@ -240,20 +270,19 @@ fn release(node: NonNull<Node>) -> bool {
 }
 
 /// Frees a node whose last reference is gone, and all nodes that only it kept alive, without recursion: the nodes still
-/// to be freed form a list through their own heads.
+/// to be freed form a list through their own heads. If an evaluation has computed them, that is noted in those that
+/// something else holds.
 #[inline(never)]
-fn free(first: NonNull<Node>) {
+fn free<const IS_COMPUTED: bool>(first: NonNull<Node>) {
     pool::with_home(|home| {
-        let mut pending = Pending(ptr::null_mut());
+        let mut pending = Pending::<IS_COMPUTED>(ptr::null_mut());
         pending.push(first);
         while let Some(node) = pending.pop() {
             // SAFETY: the count is zero, so this thread alone has the node.
             let this = unsafe { node.as_ref() };
             for slot in 0..this.head().op.slots() {
-                if let Some(operand) = NonNull::new(this.operands[slot].load(Ordering::Relaxed))
-                    && release(operand)
-                {
-                    pending.push(operand);
+                if let Some(operand) = NonNull::new(this.operands[slot].load(Ordering::Relaxed)) {
+                    pending.release(operand);
                 }
             }
             free_word(node, &mut pending);
@@ -269,23 +298,20 @@ fn free(first: NonNull<Node>) {
 
 /// Frees what is stored outside of a dead node.
 #[cold]
-fn free_records(node: NonNull<Node>, flags: u16, pending: &mut Pending) {
+fn free_records<const IS_COMPUTED: bool>(node: NonNull<Node>, flags: u16, pending: &mut Pending<IS_COMPUTED>) {
     if flags & flag::LABELLED != 0 {
         labels::remove(node);
     }
     if flags & flag::TAPED != 0 {
         tape::remove(node, |var| {
-            let held = ManuallyDrop::new(var).0;
-            if release(held) {
-                pending.push(held);
-            }
+            pending.release(ManuallyDrop::new(var).0);
         });
     }
 }
 
 /// Frees the buffer or payload of a dead node.
-#[inline]
-fn free_word(node: NonNull<Node>, pending: &mut Pending) {
+#[inline(always)]
+fn free_word<const IS_COMPUTED: bool>(node: NonNull<Node>, pending: &mut Pending<IS_COMPUTED>) {
     // SAFETY: the count is zero, so this thread alone has the node.
     let this = unsafe { node.as_ref() };
     let (op, word) = (this.head().op, this.word.load(Ordering::Relaxed));
@@ -296,10 +322,7 @@ fn free_word(node: NonNull<Node>, pending: &mut Pending) {
         // SAFETY: the word of such a node is a leaked box, and the node is freed once.
         let payload = *unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Payload>(word as usize)) };
         payload.take_apart(|var| {
-            let operand = ManuallyDrop::new(var).0;
-            if release(operand) {
-                pending.push(operand);
-            }
+            pending.release(ManuallyDrop::new(var).0);
         });
     } else {
         // SAFETY: the word of any other node is a leaked `Arc`, and the node is freed once.
@@ -307,18 +330,29 @@ fn free_word(node: NonNull<Node>, pending: &mut Pending) {
     }
 }
 
-/// Dead nodes that are still to be taken apart.
-struct Pending(*mut Node);
+/// Dead nodes that are still to be taken apart, and whether an evaluation has computed them.
+struct Pending<const IS_COMPUTED: bool>(*mut Node);
 
-impl Pending {
-    #[inline]
+impl<const IS_COMPUTED: bool> Pending<IS_COMPUTED> {
+    /// Removes a reference that a dead node had.
+    #[inline(always)]
+    fn release(&mut self, node: NonNull<Node>) {
+        if IS_COMPUTED {
+            note_computed(node);
+        }
+        if release(node) {
+            self.push(node);
+        }
+    }
+
+    #[inline(always)]
     fn push(&mut self, node: NonNull<Node>) {
         // SAFETY: the node's count is zero, so this thread alone has it; its site is not needed any more.
         unsafe { (*node.as_ref().head.get()).site.next = self.0 };
         self.0 = node.as_ptr();
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<NonNull<Node>> {
         let node = NonNull::new(self.0)?;
         // SAFETY: as in `push`, which wrote this field.
@@ -369,7 +403,7 @@ impl Var {
         let head = Head {
             op: draft.op,
             ty: draft.ty,
-            copies: AtomicU8::new(0),
+            uses: AtomicU8::new(0),
             lanes: draft.width.lanes,
             region: AtomicU32::new(draft.region.get()),
             cost: cost.min(cost::MOST) as u8,
@@ -629,7 +663,7 @@ impl Var {
         if self.flags() & flag::GRAD != 0 && operands.iter().any(Option::is_some) {
             tape::keep_operands(self, &operands);
         }
-        operands.into_iter().flatten().for_each(|operand| dropped.push(operand));
+        operands.into_iter().flatten().for_each(|operand| dropped.push(OfEvaluated(ManuallyDrop::new(operand).0)));
     }
 
     /// Returns how many nodes were at this address before.

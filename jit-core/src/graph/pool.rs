@@ -72,7 +72,7 @@ impl Pool {
     }
 
     /// Takes a dead node back.
-    #[inline]
+    #[inline(always)]
     fn give(&self, node: NonNull<Node>) {
         if self.len.get() == BATCH {
             self.spill();
@@ -153,7 +153,7 @@ pub(crate) enum Home<'a> {
 
 impl Home<'_> {
     /// Takes a dead node back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn give(&self, node: NonNull<Node>) {
         match self {
             Home::Thread(pool) => pool.give(node),

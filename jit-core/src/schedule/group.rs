@@ -14,13 +14,10 @@ use rustc_hash::FxHashSet;
 use super::effect::Shared;
 use super::order::{Entry, Graph, NONE, uses};
 use super::selected::Selection;
+use crate::graph::cost::EXPENSIVE;
 use crate::graph::op::Op;
 use crate::size::extent::Extent;
 use crate::trace::local;
-
-/// From this cost on, a value that a later kernel also needs is written to memory: the time that writing and reading
-/// take on a machine with little memory bandwidth.
-pub(super) const EXPENSIVE: u32 = 32;
 
 /// One kernel.
 pub(super) struct Group {

@@ -12,6 +12,7 @@
 //! | checked indices | `check` |
 //! | the form by which a trace is found again | `trace_key` |
 //! | launches of traces that are known | `known` |
+//! | values that are computed again and again | `repeated` |
 //! | explanations of evaluations | `explain` |
 //! | remarks about slow kernels, for profiles | `remarks` |
 //! | elements for the host | `read` |
@@ -69,6 +70,7 @@ mod order;
 mod place;
 pub(crate) mod read;
 mod remarks;
+mod repeated;
 mod selected;
 mod selected_derivative;
 mod trace_key;
@@ -254,7 +256,17 @@ fn evaluate_missing(missing: &[&Var], why: &'static str, site: Site) -> Result<(
 /// Finds the kernels by the trace, or builds them.
 fn plan(wanted: &[&Var], why: &'static str, site: Site, scheduling: Scheduling) -> Result<Planning, Error> {
     let edges = edges::read();
-    let trace = known::trace(&edges, wanted);
+    let with_stored: Missing<'_>;
+    let mut wanted = wanted;
+    let mut trace = known::trace(&edges, wanted);
+    if let Some(described) = trace.as_ref().filter(|trace| !trace.computed().is_empty()) {
+        let stored = repeated::worth_storing(&edges, wanted, described.computed().iter().copied());
+        if !stored.is_empty() {
+            with_stored = wanted.iter().copied().chain(stored).collect();
+            wanted = &with_stored;
+            trace = known::trace(&edges, wanted);
+        }
+    }
     if let Some(trace) = &trace
         && let Some(launches) = known::find(trace, site, scheduling)?
     {
@@ -275,6 +287,14 @@ fn build(
 ) -> Result<Plan, Error> {
     let held = effect::Held::search(edges, wanted);
     let mut graph = order::Graph::of(edges, wanted, &held, None)?;
+    if trace.is_none() && !launches::is_recording() {
+        let computed = graph.entries.iter().filter(|entry| !entry.is_evaluated && entry.var.was_computed());
+        let stored = repeated::worth_storing(edges, wanted, computed.map(|entry| entry.var));
+        if !stored.is_empty() {
+            let wanted: Missing<'_> = wanted.iter().copied().chain(stored).collect();
+            return build(edges, &wanted, trace, why, site);
+        }
+    }
     let groups = group::groups(&mut graph)?;
     let new_trace = trace.and_then(|trace| NewTrace::begin(trace, &graph)).map(Box::new);
     if dump::is_wanted(Form::Trace) {

@@ -9,10 +9,11 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
 use super::effect::Memory;
-use super::group::{EXPENSIVE, Group, is_leaf};
+use super::group::{Group, is_leaf};
 use super::order::{Graph, NONE};
 use crate::capture::launches;
 use crate::fork;
+use crate::graph::cost::EXPENSIVE;
 use crate::graph::op::Op;
 use crate::graph::payload::Payload;
 use crate::graph::weak::Weak;

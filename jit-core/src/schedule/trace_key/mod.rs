@@ -52,6 +52,8 @@ pub(super) struct Trace<'e> {
     /// The nodes by their numbers.
     nodes: Vec<&'e Var>,
     form: Form,
+    /// The nodes that an earlier evaluation has computed without storing them.
+    computed: Vec<&'e Var>,
 }
 
 /// The words of a trace, and its literals.
@@ -111,6 +113,7 @@ struct Walk<'e> {
     width: (u32, u64),
     stack: SmallVec<[Frame<'e>; 8]>,
     controls: Controls,
+    computed: Vec<&'e Var>,
 }
 
 impl<'e> Trace<'e> {
@@ -131,17 +134,24 @@ impl<'e> Trace<'e> {
             width: (1, 1),
             stack: SmallVec::new(),
             controls: Controls::default(),
+            computed: Vec::new(),
         };
         let is_described = walk.all(wanted).is_some();
-        let Walk { nodes, form, numbers, .. } = walk;
+        let Walk { nodes, form, numbers, computed, .. } = walk;
         numbers.give_back();
-        let trace = Trace { nodes, form };
+        let trace = Trace { nodes, form, computed };
         is_described.then_some(trace)
     }
 
     /// Returns the form by which it is found.
     pub(super) fn key(&self) -> TraceKey<'_> {
         TraceKey { words: &self.form.words, literals: &self.form.literals }
+    }
+
+    /// Returns the nodes that an earlier evaluation has computed without storing them.
+    #[inline]
+    pub(super) fn computed(&self) -> &[&'e Var] {
+        &self.computed
     }
 
     /// Returns the nodes by their numbers.
@@ -313,6 +323,9 @@ impl<'e> Walk<'e> {
             flag::PINNED => self.controls.region(var.region())?,
             _ => return None,
         };
+        if var.was_computed() {
+            self.computed.push(var);
+        }
         let op = var.op();
         let head = self.head(var, op.code())? | region << REGION_BIT;
         match op {

@@ -1,0 +1,77 @@
+//! Values that an earlier evaluation has computed, and did not store as they were not wanted.
+//!
+//! A program that evaluates results, but not all of the state behind them, would compute more in each step: all steps
+//! before. So what an evaluation computes a second time, it stores, too, if it is expensive. Cheap values are computed
+//! again, and so are indices that depend on the lane alone: what is known of them is worth more than they cost.
+
+use jit_runtime::memory::available_bytes;
+use smallvec::SmallVec;
+
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::node::flag;
+use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
+
+/// Properties of values that no other evaluation may compute, or that are not stored alone.
+const EXCLUDED: u16 = flag::EFFECT | flag::LOCAL | flag::RECORDED | flag::HOSTED | flag::GRAD;
+/// What takes more than this part of the memory is not stored: it may be much larger than what is wanted.
+const SHARE_OF_MEMORY: usize = 16;
+/// The number of nodes of an index that are searched for elements in memory.
+const MAX_INDEX: usize = 64;
+
+/// Returns those of some values, computed by an earlier evaluation, that should be stored besides the wanted ones.
+pub(super) fn worth_storing<'a>(
+    edges: &Edges,
+    wanted: &[&Var],
+    computed: impl Iterator<Item = &'a Var>,
+) -> Vec<&'a Var> {
+    let is_new = |var: &&Var| wanted.iter().all(|other| !other.is_same(var));
+    computed.filter(is_new).filter(|var| is_worth_storing(edges, var)).collect()
+}
+
+fn is_worth_storing(edges: &Edges, var: &Var) -> bool {
+    let bytes = var.lanes() * var.ty().size_bytes();
+    let is_possible = var.region() == RegionId::NONE
+        && var.flags() & EXCLUDED == 0
+        && var.lanes() != 0
+        && bytes <= available_bytes() / SHARE_OF_MEMORY;
+    let is_index = || !var.ty().is_float() && depends_on_lane_alone(edges, var);
+    let is_worth_it = is_possible && !is_index();
+    if !is_worth_it {
+        var.forget_computed();
+    }
+    is_worth_it
+}
+
+/// Returns whether a value is a short expression of the lane number and of values that are the same in all lanes.
+fn depends_on_lane_alone(edges: &Edges, var: &Var) -> bool {
+    let mut seen: SmallVec<[&Var; MAX_INDEX]> = SmallVec::new();
+    seen.push(var);
+    let mut next = 0;
+    while next < seen.len() {
+        let var = seen[next];
+        next += 1;
+        if var.lanes() == 1 {
+            continue;
+        }
+        match var.op() {
+            Op::LaneIndex | Op::Literal => {}
+            Op::Broadcast | Op::Identity | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Binary(_) | Op::Fma => {}
+            Op::Compare(_) | Op::Select => {}
+            _ => return false,
+        }
+        if var.has_data() {
+            return false;
+        }
+        for operand in (0..var.op().slots()).filter_map(|slot| edges.operand(var, slot)) {
+            if seen.iter().all(|other| !other.is_same(operand)) {
+                if seen.len() == MAX_INDEX {
+                    return false;
+                }
+                seen.push(operand);
+            }
+        }
+    }
+    true
+}

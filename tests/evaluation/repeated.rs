@@ -1,0 +1,124 @@
+//! Values that several evaluations need, and that none of them was asked for.
+
+use jit::prelude::*;
+
+use crate::{kernels, on_each_device, resident};
+
+/// Some operations that together are expensive.
+fn expensive(x: &Float) -> Float {
+    x.sin() * x.cos() + (x + 1.0).abs().ln() * x.exp() + (x * 0.5).tanh()
+}
+
+/// The numbers of operations and results of the kernels that were launched while a program ran.
+fn kernels_of(program: impl FnOnce()) -> Vec<[usize; 2]> {
+    kernels(program).iter().map(|record| [record.ops, record.outputs]).collect()
+}
+
+fn eval(tree: &impl Traverse) {
+    jit::eval(tree).unwrap();
+}
+
+#[test]
+fn what_a_second_evaluation_needs_is_stored_then() {
+    on_each_device(|| {
+        let x = resident(&[0.5, 1.0, 2.0]);
+        let y = expensive(&x);
+        // Of another array: equal values of one array are the same.
+        let wanted = expensive(&resident(&[0.5, 1.0, 2.0])).to_vec().unwrap();
+        let kernels = kernels_of(|| (2_u8..6).for_each(|k| eval(&(&y * f32::from(k)))));
+        assert_eq!(kernels.iter().map(|[_, outputs]| *outputs).collect::<Vec<_>>(), [1, 2, 1, 1]);
+        assert!(kernels[2][0] < kernels[0][0] && kernels[2] == kernels[3], "{kernels:?}");
+        assert!(format!("{y:?}").contains(", evaluated"));
+        assert_eq!(y.to_vec().unwrap(), wanted);
+    });
+}
+
+#[test]
+fn state_that_is_not_evaluated_is_computed_twice_at_most() {
+    /// A step of a moment and of what it changes; returns what is wanted.
+    fn step(x: &mut Float, moment: &mut Float) {
+        *moment = &*moment * 0.9 + expensive(x) * 0.1;
+        *x = &*x - &*moment * 0.01;
+    }
+    on_each_device(|| {
+        let run = |is_all_wanted: bool| {
+            let (mut x, mut moment) = (resident(&[0.5, 1.0, 2.0]), Float::zeros(3));
+            for _ in 0..20 {
+                step(&mut x, &mut moment);
+                if is_all_wanted { eval(&(&x, &moment)) } else { eval(&x) }
+            }
+            (x.to_vec().unwrap(), moment.to_vec().unwrap())
+        };
+        let wanted = run(true);
+        let mut found = None;
+        let kernels = kernels_of(|| found = Some(run(false)));
+        assert_eq!(found, Some(wanted));
+        // The last one computes the moment that is read.
+        let (first, all) = (kernels[0][0], kernels.len());
+        assert_eq!(all, 21);
+        assert!(kernels.iter().all(|[ops, _]| *ops < 3 * first), "{kernels:?}");
+        assert!(kernels[5..all - 1].iter().all(|kernel| kernel == &kernels[5]), "{kernels:?}");
+    });
+}
+
+#[test]
+fn it_is_stored_beside_loops_and_scatters_too() {
+    #[jit]
+    fn doubled(x: &Float, times: &UInt) -> Float {
+        let (mut y, mut k) = (x.clone(), UInt::from(0));
+        while k < times {
+            y = expensive(&y);
+            k += 1;
+        }
+        y
+    }
+    on_each_device(|| {
+        let x = resident(&[0.5, 1.0, 2.0]);
+        let times = UInt::from([1, 2, 3]);
+        let index = UInt::from([2, 2, 0]);
+        let y = doubled(&x, &times);
+        let mut sums = Vec::new();
+        let kernels = kernels_of(|| {
+            for k in 0_u8..4 {
+                let mut bins = Float::zeros(4);
+                bins.scatter_add(&(&y + f32::from(k)), &index);
+                sums.push(bins.to_vec().unwrap());
+            }
+        });
+        let most = kernels.iter().map(|[ops, _]| *ops).max();
+        // The first computes it, the second stores it.
+        let loops = kernels.iter().filter(|[ops, _]| Some(2 * ops) > most);
+        assert_eq!(loops.count(), 2, "{kernels:?}");
+        let y = doubled(&x, &times).to_vec().unwrap();
+        for (k, bins) in sums.iter().enumerate() {
+            let k = k as f32;
+            assert_eq!(*bins, [y[2] + k, 0.0, (y[0] + k) + (y[1] + k), 0.0]);
+        }
+    });
+}
+
+#[test]
+fn cheap_values_and_indices_are_computed_again() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]);
+        let cheap = &x + 1.0;
+        let lane = UInt::arange(6);
+        let index = ((&lane % 3 + 1) % 3 + (&lane / 3 + 1) % 2 * 3 + 7 * (&lane / 2)) % 6;
+        let kernels = kernels_of(|| (0_u8..4).for_each(|k| eval(&(x.gather(&index) * f32::from(k + 2) - &cheap))));
+        assert!(kernels.iter().all(|kernel| *kernel == [kernels[0][0], 1]), "{kernels:?}");
+        assert!(!format!("{index:?} {cheap:?}").contains(", evaluated"));
+    });
+}
+
+#[test]
+fn values_with_gradients_are_computed_again() {
+    on_each_device(|| {
+        let mut x = resident(&[0.5, 1.0, 2.0]);
+        x.enable_grad();
+        let y = expensive(&x);
+        let kernels = kernels_of(|| (2_u8..5).for_each(|k| eval(&(&y * f32::from(k)).detach())));
+        assert!(kernels.iter().all(|[_, outputs]| *outputs == 1), "{kernels:?}");
+        y.sum().backward().unwrap();
+        assert_eq!(x.grad().len(), 3);
+    });
+}

@@ -102,6 +102,7 @@
 // Code that the macro generates refers to the crate by its external name; this makes the name work inside, too.
 extern crate self as jit;
 
+pub use half::{bf16, f16};
 #[doc(inline)]
 pub use jit_core::ad::custom;
 pub use jit_core::calls::{
@@ -156,7 +157,7 @@ pub mod prelude {
     pub use crate::tensor::Tensor;
     pub use crate::{
         Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Local, Mask, Ptr, ReduceOp,
-        Scan, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, freeze,
+        Scan, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, bf16, f16, freeze,
     };
     // Imported from the defining crate: `crate::jit` is also this crate's own name, which is private.
     pub use jit_macros::jit;

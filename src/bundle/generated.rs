@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-pub use half::{bf16, f16};
+pub use crate::{bf16, f16};
 pub use jit_core::Executor;
 pub use jit_core::executor::run;
 pub use jit_core::freeze::{ByValue, Compiled, Exclusive, Number, Shared};

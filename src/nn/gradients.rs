@@ -3,8 +3,7 @@
 use jit_core::graph::Var;
 
 use super::kind::are_trained;
-use crate::tensor::Tensor;
-use crate::{FloatElement, Result, Traverse, Visitor, VisitorMut, ad};
+use crate::{Result, Traverse, Visitor, VisitorMut, ad};
 
 /// Some arrays of a value.
 #[derive(Clone)]
@@ -40,7 +39,8 @@ impl Arrays {
 ///
 /// The closure gets the module itself, so that buffers advance: running statistics and generators of random numbers
 /// have their new value afterwards, without gradients. The parameters are constants again. In a value that has no
-/// [`Parameter`](super::Parameter), all float arrays are parameters.
+/// [`Parameter`](super::Parameter), all float arrays are parameters. A closure that returns a pair, `(loss,
+/// prediction)`, returns more than what is differentiated: see [`Loss`](ad::Loss).
 ///
 /// ```
 /// use jit::nn::{self, Linear, Module};
@@ -70,19 +70,19 @@ impl Arrays {
 ///
 /// When the loss depends on no parameter, or is computed through something that has no derivative.
 #[track_caller]
-pub fn value_and_grad<M, T>(module: &mut M, loss: impl FnOnce(&mut M) -> Tensor<T>) -> Result<(Tensor<T>, M)>
+pub fn value_and_grad<M, L>(module: &mut M, loss: impl FnOnce(&mut M) -> L) -> Result<(L, M)>
 where
     M: Traverse + Clone,
-    T: FloatElement,
+    L: ad::Loss,
 {
     let all = with_variables(module);
     let loss = loss(module);
-    let gradients = ad::backward_to(&loss, &all);
+    let gradients = ad::backward_to(&Arrays(vec![loss.objective()]), &all);
     // Before an error is returned, so that the module is usable in any case.
     ad::disable_grad(module);
     let mut gradient = module.clone();
     gradients?.replace_in(&mut gradient);
-    Ok((loss.detach(), gradient))
+    Ok((ad::detach(&loss), gradient))
 }
 
 /// Makes variables of the arrays of a module that are trained. Returns all of its arrays.

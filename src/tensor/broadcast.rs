@@ -78,7 +78,7 @@ array_operands! {
 fn of_array<T: Element>(array: Array<T>) -> Tensor<T> {
     let width = array.width();
     let shape: &[Size] = if width == 1 { &[] } else { &[width] };
-    Tensor::new(array, shape)
+    Tensor::shaped(array, shape)
 }
 
 /// Returns the length of an axis in one of several shapes, for a common number of axes; 1 for axes that it lacks.
@@ -197,7 +197,7 @@ impl<T: Element> Tensor<T> {
         if self.array.grad_enabled() {
             return spread_with_gradients(self, shape);
         }
-        Tensor::new(spread(&self.shape, shape).read(&self.array), shape)
+        Tensor::shaped(spread(&self.shape, shape).read(&self.array), shape)
     }
 
     /// Returns the elements for an operation whose result has a shape. A single element stays single, because arrays
@@ -222,7 +222,7 @@ impl<T: Element> Tensor<T> {
         let shape = common_shape([&*self.shape, &*other.shape]);
         let array = function(&self.lanes(&shape), &other.lanes(&shape));
         let array = super::filled(array, product(&shape));
-        Tensor::new(array, &shape)
+        Tensor::shaped(array, &shape)
     }
 
     /// Like [`Tensor::zip_with`], with three tensors.
@@ -237,6 +237,6 @@ impl<T: Element> Tensor<T> {
         let shape = common_shape([&*self.shape, &*second.shape, &*third.shape]);
         let array = function(&self.lanes(&shape), &second.lanes(&shape), &third.lanes(&shape));
         let array = super::filled(array, product(&shape));
-        Tensor::new(array, &shape)
+        Tensor::shaped(array, &shape)
     }
 }

@@ -18,7 +18,7 @@ macro_rules! comparisons {
                     let other = other.into_tensor();
                     let shape = common_shape([&*self.shape, &*other.shape]);
                     let array = self.lanes(&shape).$name(other.lanes(&shape));
-                    Tensor::new(filled(array, product(&shape)), &shape)
+                    Tensor::shaped(filled(array, product(&shape)), &shape)
                 }
             )*
         }
@@ -48,7 +48,7 @@ impl Tensor<bool> {
         let (a, b) = (if_true.into_tensor(), if_false.into_tensor());
         let shape = common_shape([&*self.shape, &*a.shape, &*b.shape]);
         let array = self.lanes(&shape).select(a.lanes(&shape), b.lanes(&shape));
-        Tensor::new(filled(array, product(&shape)), &shape)
+        Tensor::shaped(filled(array, product(&shape)), &shape)
     }
 }
 

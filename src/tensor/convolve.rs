@@ -185,7 +185,7 @@ impl<T: Number> Tensor<T> {
         } else {
             plan.compute(&self.array, &kernel.array)
         };
-        Tensor::new(array, &plan.shape)
+        Tensor::shaped(array, &plan.shape)
     }
 }
 

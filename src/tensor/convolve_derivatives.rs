@@ -80,7 +80,7 @@ impl<T: Number> Form<T> {
         } else {
             transposed.compute(&a.array, &b.array)
         };
-        Tensor::new(array, shape)
+        Tensor::shaped(array, shape)
     }
 }
 

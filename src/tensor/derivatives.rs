@@ -38,9 +38,9 @@ impl<T: Number> Tensor<T> {
 pub(super) fn spread_with_gradients<T: Element>(tensor: &Tensor<T>, shape: &[Size]) -> Tensor<T> {
     #[track_caller]
     fn typed<T: Element, U: Number>(tensor: &Tensor<T>, shape: &[Size]) -> Tensor<T> {
-        let typed = Tensor::<U>::new(Array::from_var(tensor.array.var().clone()), &tensor.shape);
+        let typed = Tensor::<U>::shaped(Array::from_var(tensor.array.var().clone()), &tensor.shape);
         let spread = custom(Spread { shape: shape.into(), number: PhantomData }, &typed);
-        Tensor::new(Array::from_var(spread.array.into_var()), shape)
+        Tensor::shaped(Array::from_var(spread.array.into_var()), shape)
     }
     match T::TYPE {
         Type::F16 => typed::<T, f16>(tensor, shape),
@@ -84,7 +84,7 @@ impl<T: Number> CustomOp for Spread<T> {
 
 /// Returns the same elements in another shape.
 fn in_shape<T: Number>(tensor: &Tensor<T>, shape: &[Size]) -> Tensor<T> {
-    Tensor::new(tensor.array.clone(), shape)
+    Tensor::shaped(tensor.array.clone(), shape)
 }
 
 /// The derivative of a reduction along axes.
@@ -108,7 +108,7 @@ impl<T: Number> Reduced<T> {
             ReduceOp::Mul => flow * self.product_of_others(x),
             ReduceOp::Min | ReduceOp::Max => {
                 let is_result = x.array.eq(&self.repeated(y, x).array).cast::<T>();
-                Tensor::new(flow.array * is_result, &x.shape)
+                Tensor::shaped(flow.array * is_result, &x.shape)
             }
             _ => flow,
         }
@@ -126,7 +126,7 @@ impl<T: Number> Reduced<T> {
         let scans = [Scan::exclusive(), Scan::exclusive().reverse()];
         let block = x.count_along(&self.axes);
         let [before, after] = scans.map(|scan| last.array.prefix(ReduceOp::Mul, scan.per_block(block)));
-        Tensor::new(before * after, &last.shape).permute_axes(back)
+        Tensor::shaped(before * after, &last.shape).permute_axes(back)
     }
 }
 

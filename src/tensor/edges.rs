@@ -94,9 +94,9 @@ impl<T: Element> Tensor<T> {
             Misuse::new(what, Site::here()).hint("pad it with `Edge::Constant`").panic();
         }
         if is(count, 0) {
-            return Tensor::new(Array::zeros(0), &shape);
+            return Tensor::shaped(Array::zeros(0), &shape);
         }
-        Tensor::new(self.padded(&shape, widths, edge), &shape)
+        Tensor::shaped(self.padded(&shape, widths, edge), &shape)
     }
 
     #[track_caller]

@@ -3,7 +3,7 @@
 use super::broadcast::{TensorOperand, common_shape};
 use super::lengths::product;
 use super::{Tensor, filled};
-use crate::{FloatElement, Number, Signed};
+use crate::{FloatElement, Integer, Number, Signed};
 
 macro_rules! functions {
     ($($bound:ident: $($name:ident)*;)*) => {$(
@@ -14,6 +14,22 @@ macro_rules! functions {
                 #[must_use]
                 #[track_caller]
                 pub fn $name(&self) -> Self {
+                    self.with_array(self.array.$name())
+                }
+            )*
+        }
+    )*};
+}
+
+macro_rules! predicates {
+    ($($bound:ident: $($name:ident)*;)*) => {$(
+        impl<T: $bound> Tensor<T> {
+            $(
+                #[doc = concat!("Applies [`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") to \
+                    each element.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self) -> Tensor<bool> {
                     self.with_array(self.array.$name())
                 }
             )*
@@ -33,7 +49,7 @@ macro_rules! functions_of_two {
                     let other = other.into_tensor();
                     let shape = common_shape([&*self.shape, &*other.shape]);
                     let array = self.lanes(&shape).$name(other.lanes(&shape));
-                    Tensor::new(filled(array, product(&shape)), &shape)
+                    Tensor::shaped(filled(array, product(&shape)), &shape)
                 }
             )*
         }
@@ -52,7 +68,7 @@ macro_rules! functions_of_three {
                     let (second, third) = (second.into_tensor(), third.into_tensor());
                     let shape = common_shape([&*self.shape, &*second.shape, &*third.shape]);
                     let array = self.lanes(&shape).$name(second.lanes(&shape), third.lanes(&shape));
-                    Tensor::new(filled(array, product(&shape)), &shape)
+                    Tensor::shaped(filled(array, product(&shape)), &shape)
                 }
             )*
         }
@@ -60,20 +76,30 @@ macro_rules! functions_of_three {
 }
 
 functions! {
-    Number: abs;
+    Number: abs square;
     Signed: sign;
-    FloatElement: floor ceil trunc round round_ties_even sqrt rsqrt recip;
+    Integer: count_ones count_zeros leading_zeros leading_ones trailing_zeros trailing_ones;
+    Integer: reverse_bits swap_bytes ilog2;
+    FloatElement: floor ceil trunc round round_ties_even fract sqrt rsqrt recip to_radians to_degrees;
     FloatElement: sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh;
     FloatElement: exp exp2 exp_m1 ln ln_1p log2 log10 cbrt sigmoid erf erfc erfinv lgamma tgamma;
 }
 
+predicates! {
+    Integer: is_power_of_two;
+    FloatElement: is_nan is_infinite is_finite is_sign_positive is_sign_negative;
+}
+
 functions_of_two! {
-    Number: min max;
+    Number: min max abs_diff step div_euclid rem_euclid;
+    Signed: mul_sign;
+    Integer: mul_hi div_ceil rotate_left rotate_right;
     FloatElement: fmin fmax copysign hypot atan2 powf;
 }
 
 functions_of_three! {
     Number: clamp mul_add;
+    FloatElement: lerp smooth_step;
 }
 
 impl<T: FloatElement> Tensor<T> {

@@ -144,7 +144,7 @@ impl<T: Element> Tensor<T> {
         let view = View { axes: axes.collect(), offset: Size::from(0) };
         let result: Sizes = shape.iter().zip(&times).map(|(&length, &times)| length * times).collect();
         element_count(&result);
-        Tensor::new(view.read(&self.array), &result)
+        Tensor::shaped(view.read(&self.array), &result)
     }
 
     /// Repeats each element along an axis.
@@ -165,7 +165,7 @@ impl<T: Element> Tensor<T> {
         let mut shape = Sizes::from_slice(&self.shape);
         shape[axis] = shape[axis] * times;
         element_count(&shape);
-        Tensor::new(view.read(&self.array), &shape)
+        Tensor::shaped(view.read(&self.array), &shape)
     }
 
     /// Repeats each element along an axis as often as a list states.
@@ -216,7 +216,7 @@ impl<T: Element> Tensor<T> {
         let moved = &at[axis] + number(back);
         at[axis] = moved.ge(number(length)).select(&moved - number(length), &moved);
         let array = self.array.gather(&number_of(&self.shape, &at));
-        Tensor::new(super::filled(array, count), &self.shape)
+        Tensor::shaped(super::filled(array, count), &self.shape)
     }
 }
 
@@ -248,7 +248,7 @@ fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
     shape[axis] = parts.iter().fold(Size::from(0), |sum, part| sum + part.shape[axis]).settled();
     let count = element_count(&shape);
     if is(count, 0) {
-        return Tensor::new(Array::zeros(0), &shape);
+        return Tensor::shaped(Array::zeros(0), &shape);
     }
     // The elements within the axis are contiguous, in the parts as in the result.
     let inner = product(&shape[axis + 1..]);
@@ -272,5 +272,5 @@ fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
         begin = begin + length;
     }
     let array = result.unwrap_or_else(|| Array::zeros(count));
-    Tensor::new(super::filled(array, count), &shape)
+    Tensor::shaped(super::filled(array, count), &shape)
 }

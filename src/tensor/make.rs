@@ -39,7 +39,7 @@ macro_rules! nested_elements {
             /// Creates a tensor without axes.
             #[track_caller]
             fn from(value: $ty) -> Self {
-                Tensor::new(Array::from(value), &[])
+                Tensor::shaped(Array::from(value), &[])
             }
         }
     )*};
@@ -117,7 +117,7 @@ fn from_nested<T: Element>(values: &(impl Nested<T> + ?Sized)) -> Tensor<T> {
             .panic();
     }
     let lengths: Sizes = lengths.into_iter().map(Size::from).collect();
-    Tensor::new(elements.into(), &lengths)
+    Tensor::shaped(elements.into(), &lengths)
 }
 
 impl<T: Element> From<Array<T>> for Tensor<T> {
@@ -125,7 +125,7 @@ impl<T: Element> From<Array<T>> for Tensor<T> {
     #[track_caller]
     fn from(array: Array<T>) -> Self {
         let width = array.width();
-        Tensor::new(array, &[width])
+        Tensor::shaped(array, &[width])
     }
 }
 
@@ -140,7 +140,7 @@ impl<T: Element> Default for Tensor<T> {
     /// Returns zero, without axes.
     #[track_caller]
     fn default() -> Self {
-        Tensor::new(Array::default(), &[])
+        Tensor::shaped(Array::default(), &[])
     }
 }
 
@@ -150,7 +150,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn full(value: T, shape: impl Into<Shape>) -> Self {
         let shape = shape.into().known();
-        Tensor::new(Array::full(value, element_count(&shape)), &shape)
+        Tensor::shaped(Array::full(value, element_count(&shape)), &shape)
     }
 
     /// Returns zero (false) in each element.
@@ -193,10 +193,10 @@ impl<T: Element> Tensor<T> {
         let shape = shape.into().known();
         let count = element_count(&shape);
         if is(count, 0) {
-            return Tensor::new(Array::zeros(0), &shape);
+            return Tensor::shaped(Array::zeros(0), &shape);
         }
         let array = function(&coordinates(&shape, &UInt::arange(count)));
-        Tensor::new(super::filled(array, count), &shape)
+        Tensor::shaped(super::filled(array, count), &shape)
     }
 }
 
@@ -220,7 +220,7 @@ impl<T: Number> Tensor<T> {
     #[track_caller]
     pub fn arange(shape: impl Into<Shape>) -> Self {
         let shape = shape.into().known();
-        Tensor::new(Array::arange(element_count(&shape)), &shape)
+        Tensor::shaped(Array::arange(element_count(&shape)), &shape)
     }
 
     /// Returns ones on the diagonal of `rows` × `columns`, zeros elsewhere.

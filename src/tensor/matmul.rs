@@ -58,7 +58,7 @@ impl<T: Number> Tensor<T> {
         if self.ndim() == 1 {
             shape.remove(shape.len() - 1 - usize::from(other.ndim() > 1));
         }
-        Tensor::new(product.array, &shape)
+        Tensor::shaped(product.array, &shape)
     }
 
     /// Returns the sums of products along the last axis of this tensor and the second to last, or only, axis of
@@ -105,11 +105,11 @@ impl<T: Number> Tensor<T> {
         shape.extend(lengths(other, &columns));
         let inner = product(&lengths(self, &ours));
         let matrix = |tensor: &Tensor<T>, order: [&[usize]; 2], shape: [Size; 2]| {
-            Tensor::new(tensor.permuted(&order.concat()).array, &shape)
+            Tensor::shaped(tensor.permuted(&order.concat()).array, &shape)
         };
         let a = matrix(self, [&rows, &ours], [product(&lengths(self, &rows)), inner]);
         let b = matrix(other, [&theirs, &columns], [inner, product(&lengths(other, &columns))]);
-        Tensor::new(a.matmul(&b).array, &shape)
+        Tensor::shaped(a.matmul(&b).array, &shape)
     }
 
     /// Returns the product of every element of this tensor and every element of another: a matrix with one row for each
@@ -141,7 +141,7 @@ pub(super) fn product_of<T: Number>(a: &Tensor<T>, b: &Tensor<T>, transposed: Tr
 pub(super) fn multiplied<T: Number>(a: &Tensor<T>, b: &Tensor<T>, transposed: Transposed) -> Tensor<T> {
     let (a, b) = (Factor::new(a, transposed[0]), Factor::new(b, transposed[1]));
     let product = Product::new(&a, &b);
-    Tensor::new(product.compute(&a, &b), &product.shape())
+    Tensor::shaped(product.compute(&a, &b), &product.shape())
 }
 
 #[cold]

@@ -29,13 +29,14 @@
 //! | sorting and medians along axes | `order` |
 //! | products of matrices, convolution | `matmul`, `convolve` |
 //! | derivatives of reductions, broadcasts and products | `derivatives` |
+//! | variables and traversals | `gradients` |
 
 use jit_core::misuse::Misuse;
 use jit_core::traverse::HostValue;
 use smallvec::SmallVec;
 
 use crate::Site;
-use crate::{Array, Build, Element, Error, LeafReader, Size, Traverse, Visitor, VisitorMut};
+use crate::{Array, Build, Element, Error, FloatElement, LeafReader, Size, Traverse, Visitor, VisitorMut, ad};
 use lengths::{Lengths, Sizes, product};
 
 mod broadcast;
@@ -46,6 +47,7 @@ mod derivatives;
 mod edges;
 mod fold;
 mod functions;
+mod gradients;
 mod index;
 mod join;
 mod layout;
@@ -100,12 +102,12 @@ impl<T: Element> Tensor<T> {
     pub fn from_array(array: impl Into<Array<T>>, shape: impl Into<Shape>) -> Self {
         let array = array.into();
         let shape = shape.into().for_elements(array.width(), &|misuse| misuse.value("the array", array.var()));
-        Tensor::new(array, &shape)
+        Tensor::shaped(array, &shape)
     }
 
     /// Creates a tensor whose shape is known to match.
     #[track_caller]
-    fn new(array: Array<T>, shape: &[Size]) -> Self {
+    fn shaped(array: Array<T>, shape: &[Size]) -> Self {
         let shape = Lengths::new(shape);
         debug_assert_eq!(array.width().now(), shape.iter().map(|length| length.now()).product::<usize>());
         Tensor { array, shape }
@@ -293,6 +295,8 @@ impl<T: Element> Build for Tensor<T> {
         Ok(Tensor { shape, array: Array::build(leaves)? })
     }
 }
+
+impl<T: FloatElement> ad::Loss for Tensor<T> {}
 
 impl<T: Element> Traverse for Tensor<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {

@@ -22,7 +22,7 @@ macro_rules! combine {
         } else {
             let shape = common_shape([&*left.shape, &*right.shape]);
             let array = $trait::$method(left.lanes(&shape), right.lanes(&shape));
-            Tensor::new(filled(array, product(&shape)), &shape)
+            Tensor::shaped(filled(array, product(&shape)), &shape)
         }
     }};
 }

@@ -94,7 +94,7 @@ impl<T: Number> Tensor<T> {
         let shape = self.reduced_shape(&named, axes.keeps);
         let length = self.count_along(&axes);
         if is_empty(&shape) || is(length, 1) {
-            return Tensor::new(self.array.clone(), &shape);
+            return Tensor::shaped(self.array.clone(), &shape);
         }
         if is(length, 0) {
             let what = format!("there is no median along axes {named:?} of shape {:?}", &*self.shape);
@@ -105,7 +105,7 @@ impl<T: Number> Tensor<T> {
         let sorted = self.permuted(&order).array.sort_with(Sorting::ascending().per_block(length));
         let first = UInt::arange(product(&shape)) * number(length);
         let middle = sorted.gather(&(&first + number((length - 1) / 2)));
-        Tensor::new(nan_or(&middle, &sorted.gather(&(first + number(length - 1)))), &shape)
+        Tensor::shaped(nan_or(&middle, &sorted.gather(&(first + number(length - 1)))), &shape)
     }
 }
 

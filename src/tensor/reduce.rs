@@ -45,7 +45,7 @@ impl<T: Element> Tensor<T> {
             let array = in_blocks(&self.array, operation.op, block);
             folded(array, rest, &named, operation.pair)
         };
-        Tensor::new(array, &shape)
+        Tensor::shaped(array, &shape)
     }
 
     /// Returns the number of neighbouring elements in memory that some axes reduce, and the shape after that.
@@ -205,7 +205,7 @@ impl<T: Number> Tensor<T> {
             Misuse::new(what, crate::Site::here()).hint("an axis of length 0 has no smallest element").panic();
         }
         if is_empty(&shape) {
-            return Tensor::new(Array::zeros(0), &shape);
+            return Tensor::shaped(Array::zeros(0), &shape);
         }
         let best = self.reduced(super::keep_dims(axes.clone()), operation).spread_to(&self.shape);
         let is_best = self.array.eq(best.array) | self.array.ne(&self.array);

@@ -228,7 +228,7 @@ fn advanced(shape: &[Size], parts: &[Part<'_>]) -> Selection {
             let positions = positions.wrapped(shape[*axis]);
             let mut aligned = Sizes::from_slice(&positions.shape);
             aligned.extend(std::iter::repeat_n(Size::from(1), behind));
-            moves.push((Tensor::new(positions.array, &aligned), steps[*axis]));
+            moves.push((Tensor::shaped(positions.array, &aligned), steps[*axis]));
         }
     }
     Selection { moves, view, picks: Vec::new() }
@@ -258,7 +258,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn slice(&self, indices: impl AsRef<[Index]>) -> Self {
         let selection = Selection::new(&self.shape, indices.as_ref());
-        Tensor::new(selection.read(&self.array), &selection.shape())
+        Tensor::shaped(selection.read(&self.array), &selection.shape())
     }
 
     /// Replaces the elements selected by a list of indices of numbers, ranges and index arrays. The value broadcasts to

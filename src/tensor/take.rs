@@ -97,7 +97,7 @@ impl<T: FloatElement> Tensor<T> {
         shape[axis] = position.width();
         let count = element_count(&shape);
         if is(count, 0) {
-            return Tensor::new(Array::zeros(0), &shape);
+            return Tensor::shaped(Array::zeros(0), &shape);
         }
         let mut at = coordinates(&shape, &UInt::arange(count));
         let position = position.gather(&at[axis]).clamp(T::default(), Array::<T>::from(last));
@@ -108,6 +108,6 @@ impl<T: FloatElement> Tensor<T> {
         at[axis] = (&at[axis] + 1).min(number(last));
         let high = self.array.gather(&number_of(&self.shape, &at));
         let array = fraction.mul_add(high - &low, low);
-        Tensor::new(super::filled(array, count), &shape)
+        Tensor::shaped(super::filled(array, count), &shape)
     }
 }

@@ -47,6 +47,32 @@ fn lengths_and_single_elements_can_be_read() {
 }
 
 #[test]
+fn numbers_of_a_list_are_operands() {
+    #[jit]
+    fn traced(weights: &[f32], inputs: &[Float]) -> Float {
+        let mut sum = Float::from(0.0);
+        for (weight, input) in weights.iter().zip(inputs) {
+            sum += weight * input;
+        }
+        sum
+    }
+    crate::devices::on_each_device(|| {
+        let inputs = [Float::from([1.0, 2.0]), Float::from([10.0, 20.0])];
+        let weights = [2.0, 0.5];
+        let mut product = Float::from(1.0);
+        weights.iter().for_each(|weight| product *= weight);
+        let sum: Float = weights.iter().zip(&inputs).map(|(weight, input)| input * weight).sum();
+        assert_eq!(sum.to_vec().unwrap(), [7.0, 14.0]);
+        assert_eq!(traced(&weights, &inputs).to_vec().unwrap(), [7.0, 14.0]);
+        assert_eq!(product.item().unwrap(), 1.0);
+        let counts = [1_u32, 2];
+        let bits: Vec<UInt> = counts.iter().map(|count| (count + UInt::from([1, 2])) << count | &counts[0]).collect();
+        assert_eq!(bits[0].to_vec().unwrap(), [5, 7]);
+        assert_eq!(bits[1].to_vec().unwrap(), [13, 17]);
+    });
+}
+
+#[test]
 fn operators_take_values_references_and_scalars() {
     on_each_device(|| {
         let (x, y) = (Float::from([1.0, 2.0]), Float::from([3.0, 5.0]));

@@ -50,6 +50,42 @@ fn methods_that_change_nothing_are_called_on_elements() {
     });
 }
 
+/// The longer one of two names of a list.
+fn longer<'a>(first: &'a String, second: &'a String) -> &'a str {
+    if first.len() >= second.len() { first } else { second }
+}
+
+fn difference(a: &Float, b: &Float) -> Float {
+    a - b
+}
+
+#[jit]
+fn by_reference(table: &Float, rows: &[Float], i: &UInt, names: &[String], weights: &[f32]) -> (Float, Float, String) {
+    let mut seen = Local::<f32>::new(3);
+    seen[0] = table[i].clone();
+    seen[1] = &seen[0] + 1.0;
+    let all = &table[i] * &table[i + 1] + difference(&seen[1], &table[0]) - -&seen[0];
+    let k = 1;
+    let of_host = &rows[0] * &weights[k] + difference(&rows[k], &rows[0]).max(&rows[k - 1]);
+    // What a function returns may refer to the element of a list.
+    let name = longer(&names[0], &names[k]);
+    (all, of_host, name.to_owned())
+}
+
+#[test]
+fn operators_and_calls_get_references_to_elements() {
+    crate::devices::on_each_device(|| {
+        let table = Float::from([1.0, 10.0, 100.0]);
+        let rows = [Float::from([1.0, 2.0]), Float::from([5.0, 3.0])];
+        let names = ["b", "list"].map(String::from);
+        let (all, of_host, name) = by_reference(&table, &rows, &UInt::from([1, 0]), &names, &[2.0, 3.0]);
+        let of = |x: f32, next: f32| x * next + (x + 1.0 - 1.0) + x;
+        assert_eq!(all.to_vec().unwrap(), [of(10.0, 100.0), of(1.0, 10.0)]);
+        assert_eq!(of_host.to_vec().unwrap(), [3.0 + 4.0, 6.0 + 2.0]);
+        assert_eq!(name, "list");
+    });
+}
+
 #[jit]
 fn scattered(hist: &mut UInt, data: &UInt, floats: &mut Float) {
     hist[data % 4] += 1;

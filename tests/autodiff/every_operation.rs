@@ -21,8 +21,8 @@ const WITHOUT_DERIVATIVES: &str = "
     is_in_loop is_infinite is_literal is_power_of_two is_sign_negative is_sign_positive leading_ones linspace_open
     map_floats matmul_of_sizes mul_hi ndim next_f32 next_f32x4 next_f64 next_f64x2 next_float next_float_x4
     next_u32 next_u32_below next_u32x4 next_u64 next_u64_below next_u64x2 none normal owen_sobol owned_with_paths
-    permutation philox4x32 r2 r_sequence random range range_step read_into reduce_and reduce_or rem_euclid rng
-    rotate_left rotate_right rounds run sample scatter_inc scatter_inc_masked searchsorted searchsorted_right
+    permutation philox4x32 r2 r_sequence random range range_step read_into reduce_and reduce_or rng rotate_left
+    rotate_right rounds run sample scatter_inc scatter_inc_masked searchsorted searchsorted_right
     seeded shuffle size sizes sobol sobol_bits source_of_gather stepped swap_bytes to_bytes to_morton trailing_ones
     try_compress uniform unique unique_all unit van_der_corput variant view with_rounds wrap
 ";

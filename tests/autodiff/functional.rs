@@ -102,3 +102,40 @@ fn trees_are_arguments_and_results() {
         assert!(error.to_string().contains("the gradient is [3 × f64, 1 × f64], and belongs to [2 × f64, 1 × f64]"));
     });
 }
+
+#[test]
+fn tensors_are_differentiated() {
+    on_each_device(|| {
+        let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+        let loss = |x: &Tensor<f64>| x.square().sum(..);
+        let (value, gradient) = ad::value_and_grad(loss)(&x).unwrap();
+        assert_eq!((value.item().unwrap(), gradient.to_vec().unwrap()), (30.0, vec![2.0, 4.0, 6.0, 8.0]));
+        assert!(!value.grad_enabled());
+        let product = ad::hvp(loss, &x, &Tensor::from([[1.0, 0.0], [0.0, 10.0]])).unwrap();
+        assert_eq!((product.shape(), product.to_vec().unwrap()), (&[2, 2][..], vec![2.0, 0.0, 0.0, 20.0]));
+        // Of several elements, their sum.
+        assert_eq!(ad::grad(|x: &Tensor<f64>| x * x)(&x).unwrap().to_vec().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+    });
+}
+
+#[test]
+fn the_second_part_of_a_result_has_no_influence_on_the_gradient() {
+    on_each_device(|| {
+        let fit = |x: &Float64| {
+            let rest = x - 3.0;
+            ((&rest * &rest).sum(), (rest, x.gt(1.5), 7_u32))
+        };
+        let x = Float64::from([1.0, 2.0]);
+        let ((loss, (rest, above, number)), gradient) = ad::value_and_grad(fit)(&x).unwrap();
+        assert_eq!((item(&loss), rest.to_vec().unwrap()), (5.0, vec![-2.0, -1.0]));
+        assert_eq!((above.to_vec().unwrap(), number), (vec![false, true], 7));
+        assert_eq!(gradient.to_vec().unwrap(), [-4.0, -2.0]);
+        assert!(!loss.grad_enabled() && !rest.grad_enabled());
+        // An outer derivative flows through both.
+        let outer = |x: &Float64| {
+            let ((loss, (rest, ..)), gradient) = ad::value_and_grad(fit)(x).unwrap();
+            loss + 10.0 * rest.sum() + 100.0 * gradient.sum()
+        };
+        assert_eq!(ad::grad(outer)(&x).unwrap().to_vec().unwrap(), [-4.0 + 10.0 + 200.0, -2.0 + 10.0 + 200.0]);
+    });
+}

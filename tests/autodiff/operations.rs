@@ -70,6 +70,7 @@ fn derivatives_of_functions_are_their_differences() {
             ("a / (1 + a·a)", |x| x / (1.0 + x * x)),
             ("a - sin a", |x| x - x.sin()),
             ("rem", |x| (x * 3.7) % 1.3),
+            ("rem_euclid", |x| (x * 3.7).rem_euclid(1.3)),
             ("rem by it", |x| Float64::from(5.3) % (x * x + 1.0)),
             ("min", |x| x.min(x * x)),
             ("max", |x| x.max(x * x)),

@@ -241,3 +241,35 @@ fn gradients_of_views_are_frozen_for_any_shape() {
         }
     });
 }
+
+#[test]
+fn tensors_are_variables() {
+    on_each_device(|| {
+        let mut x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+        assert!(!x.grad_enabled());
+        x.enable_grad();
+        let y = x.square();
+        assert!(x.grad_enabled() && y.grad_enabled() && !y.detach().grad_enabled());
+        y.sum(..).backward().unwrap();
+        assert_eq!((x.grad().shape(), x.grad().to_vec().unwrap()), (&[2, 2][..], vec![2.0, 4.0, 6.0, 8.0]));
+        x.accum_grad(&Tensor::from([10.0, 20.0]));
+        assert_eq!(x.grad().to_vec().unwrap(), [12.0, 24.0, 16.0, 28.0]);
+        x.set_grad(1.0);
+        assert_eq!(x.grad().to_vec().unwrap(), [1.0; 4]);
+        x.clear_grad();
+        assert_eq!(x.grad().to_vec().unwrap(), [0.0; 4]);
+        // Rounding that passes gradients on.
+        let scaled = &x * 0.3;
+        let rounded = scaled.round().replace_grad(&scaled);
+        rounded.backward().unwrap();
+        assert_eq!(rounded.to_vec().unwrap(), [0.0, 1.0, 1.0, 1.0]);
+        assert_eq!(x.grad().to_vec().unwrap(), [0.3; 4]);
+        // Forward.
+        x.clear_grad();
+        let cubes = x.powi(3);
+        x.forward().unwrap();
+        assert_close(&cubes.grad().to_vec().unwrap(), &[3.0, 12.0, 27.0, 48.0], 1e-12);
+        x.disable_grad();
+        assert!(!x.grad_enabled() && x.square().backward().is_err());
+    });
+}

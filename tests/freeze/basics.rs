@@ -211,3 +211,67 @@ fn a_key_is_part_of_each_recording() {
     crate::frozen_only!();
     assert_eq!(keyed::stats().recordings, 3);
 }
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Traverse)]
+enum Border {
+    Zero,
+    Repeat,
+}
+
+#[freeze]
+fn blurred(
+    x: &Float,
+    weight: f32,
+    #[constexpr] rounds: usize,
+    #[constexpr] border: Border,
+    #[constexpr] name: &str,
+) -> Float {
+    let mut y = x.clone();
+    for _ in 0..rounds {
+        let right = match border {
+            Border::Zero => y.shift(-1),
+            Border::Repeat => y.roll(-1),
+        };
+        y = if name == "sum" { y + weight * right } else { y.max(weight * right) };
+    }
+    y
+}
+
+#[test]
+fn a_recording_is_for_one_value_of_a_constexpr_parameter() {
+    let x = Float::from([1.0, 2.0, 4.0]);
+    let check = |weight, rounds, border, name, wanted: [f32; 3]| {
+        assert_eq!(blurred(&x, weight, rounds, border, name).to_vec().unwrap(), wanted);
+    };
+    check(1.0, 1, Border::Zero, "sum", [3.0, 6.0, 4.0]);
+    check(2.0, 1, Border::Zero, "sum", [5.0, 10.0, 4.0]);
+    check(1.0, 2, Border::Zero, "sum", [9.0, 10.0, 4.0]);
+    check(1.0, 1, Border::Repeat, "sum", [3.0, 6.0, 5.0]);
+    check(1.0, 1, Border::Repeat, "max", [2.0, 4.0, 4.0]);
+    check(3.0, 1, Border::Zero, "sum", [7.0, 14.0, 4.0]);
+    check(3.0, 2, Border::Zero, "sum", [49.0, 26.0, 4.0]);
+    crate::frozen_only!();
+    // One for each of the four combinations, and one in which the weight is an input.
+    assert_eq!(blurred::stats().recordings, 5, "{}", blurred::explain());
+}
+
+#[derive(Clone, Traverse)]
+struct Filter;
+
+#[jit]
+impl Filter {
+    #[freeze]
+    fn powers(&self, x: &Float, #[constexpr] exponent: i32) -> Float {
+        x.powi(exponent)
+    }
+}
+
+#[test]
+fn methods_have_constexpr_parameters() {
+    let x = Float::from([1.0, 2.0]);
+    for (exponent, wanted) in [(2, 4.0), (3, 8.0), (2, 4.0)] {
+        assert_eq!(Filter.powers(&x, exponent).to_vec().unwrap(), [1.0, wanted]);
+    }
+    crate::frozen_only!();
+    assert_eq!(Filter::powers_stats().recordings, 2);
+}

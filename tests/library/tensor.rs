@@ -150,6 +150,28 @@ fn functions_and_comparisons_broadcast() {
 }
 
 #[test]
+fn functions_of_arrays_are_functions_of_tensors() {
+    on_each_device(|| {
+        let (x, y) = (Tensor::from([[1.5f32, -2.25], [0.0, f32::INFINITY]]), Tensor::from([2.0f32, -0.5]));
+        assert_eq!(x.square().to_vec().unwrap(), [2.25, 5.0625, 0.0, f32::INFINITY]);
+        assert_eq!(x.slice(s![0]).fract().to_vec().unwrap(), [0.5, -0.25]);
+        assert_eq!(x.is_finite().to_vec().unwrap(), [true, true, true, false]);
+        assert_eq!(x.is_sign_negative().shape(), [2, 2]);
+        assert_eq!(x.slice(s![0]).rem_euclid(&y).to_vec().unwrap(), [1.5, 0.25]);
+        assert_eq!(x.slice(s![0]).div_euclid(&y).to_vec().unwrap(), [0.0, 5.0]);
+        assert_eq!(x.step(&y).to_vec().unwrap(), [0.0, 0.0, 0.0, 1.0]);
+        assert_eq!(x.lerp(&y, 0.0).to_vec().unwrap()[..3], [1.5, -2.25, 0.0]);
+        let n = Tensor::from([[1_u32, 6], [8, 255]]);
+        assert_eq!(n.count_ones().to_vec().unwrap(), [1, 2, 1, 8]);
+        assert_eq!(n.ilog2().to_vec().unwrap(), [0, 2, 3, 7]);
+        assert_eq!(n.is_power_of_two().to_vec().unwrap(), [true, false, true, false]);
+        assert_eq!(n.rotate_left(Tensor::from([[31_u32], [1]])).to_vec().unwrap(), [1 << 31, 3, 16, 510]);
+        assert_eq!(n.div_ceil(4).to_vec().unwrap(), [1, 2, 2, 64]);
+        assert_eq!(n.abs_diff(7).to_vec().unwrap(), [6, 1, 1, 248]);
+    });
+}
+
+#[test]
 fn identity_layouts_are_the_same_array() {
     let x = Tensor::<f32>::arange([4, 6]) + 1.0;
     let same = |y: &Tensor<f32>| y.array().var().is_same(x.array().var());

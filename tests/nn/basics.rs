@@ -175,3 +175,25 @@ fn what_a_layer_does_not_take_is_refused_with_the_line() {
     );
     assert_refused(|| _ = nn::cross_entropy(&x, &Tensor::<u32>::zeros([3])), "got targets of shape [3]");
 }
+
+#[test]
+fn a_loss_is_returned_with_further_values() {
+    on_each_device(|| {
+        let (x, y) = circle();
+        let (mut one, mut other) = (net(5), net(5));
+        let alone = |net: &mut Net| nn::cross_entropy(&net.forward(&x), &y);
+        let with_scores = |net: &mut Net| {
+            let scores = net.forward(&x);
+            (nn::cross_entropy(&scores, &y), (scores.argmax(1), scores))
+        };
+        let (loss, gradient) = nn::value_and_grad(&mut one, alone).unwrap();
+        let ((again, (best, scores)), same) = nn::value_and_grad(&mut other, with_scores).unwrap();
+        assert_eq!(loss.item().unwrap(), again.item().unwrap());
+        assert_eq!(scores.to_vec().unwrap(), other.infer(&x).to_vec().unwrap());
+        assert_eq!(best.to_vec().unwrap(), scores.argmax(1).to_vec().unwrap());
+        assert!(!again.grad_enabled() && !scores.grad_enabled());
+        for (gradient, same) in [(&gradient.0, &same.0), (&gradient.2, &same.2)] {
+            assert_eq!(gradient.weight.to_vec().unwrap(), same.weight.to_vec().unwrap());
+        }
+    });
+}

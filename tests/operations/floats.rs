@@ -50,6 +50,20 @@ macro_rules! tests_of {
                 }
             }
 
+            fn rem_euclid(a: $ty, b: $ty) -> $ty {
+                let rest = two(|a, b| a % b, a, b);
+                if wide(rest) < 0.0 { two(|rest, b| rest + b.abs(), rest, b) } else { rest }
+            }
+
+            fn div_euclid(a: $ty, b: $ty) -> $ty {
+                let quotient = one(|a| a.trunc(), two(|a, b| a / b, a, b));
+                match wide(two(|a, b| a % b, a, b)) < 0.0 {
+                    true if wide(b) > 0.0 => two(|a, b| a - b, quotient, rounded(1.0)),
+                    true => two(|a, b| a + b, quotient, rounded(1.0)),
+                    false => quotient,
+                }
+            }
+
             fn lerp(a: $ty, end: $ty, t: $ty) -> $ty {
                 let difference = two(|end, a| end - a, end, a);
                 if wide(t) == 1.0 { end } else { rounded(wide(difference).mul_add(wide(t), wide(a))) }
@@ -94,12 +108,14 @@ macro_rules! tests_of {
             // rows: C319
             #[test]
             fn two_operands() {
-                let table: [Binary<$ty, $ty>; 14] = [
+                let table: [Binary<$ty, $ty>; 16] = [
                     ("add", |a, b| a + b, |a, b| two(|a, b| a + b, a, b)),
                     ("sub", |a, b| a - b, |a, b| two(|a, b| a - b, a, b)),
                     ("mul", |a, b| a * b, |a, b| two(|a, b| a * b, a, b)),
                     ("div", |a, b| a / b, |a, b| two(|a, b| a / b, a, b)),
                     ("rem", |a, b| a % b, |a, b| two(|a, b| a % b, a, b)),
+                    ("div_euclid", |a, b| a.div_euclid(b), div_euclid),
+                    ("rem_euclid", |a, b| a.rem_euclid(b), rem_euclid),
                     ("true_div", |a, b| a.true_div(b), |a, b| two(|a, b| a / b, a, b)),
                     ("min", |a, b| a.min(b), minimum),
                     ("max", |a, b| a.max(b), maximum),

@@ -1,8 +1,8 @@
-//! Element-wise functions of integers.
+//! Element-wise functions of integers, and division with remainders that are not negative.
 
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
 
-use super::{Array, Integer, Operand};
+use super::{Array, Integer, Number, Operand};
 use crate::graph::Var;
 use crate::trace::record;
 
@@ -69,23 +69,29 @@ impl<T: Integer> Array<T> {
         let returned = record::binary(back, &value, &backward);
         Array::from_var(record::bitcast(T::TYPE, &record::binary(BinaryOp::Or, &moved, &returned)))
     }
+}
 
-    /// Returns the quotient whose remainder is not negative. Division by zero and overflow behave as with `/`.
+impl<T: Number> Array<T> {
+    /// Returns the quotient whose remainder is not negative: a whole number. Division of integers by zero and overflow
+    /// behave as with `/`.
     #[must_use]
     #[track_caller]
     pub fn div_euclid(&self, divisor: impl Operand<T>) -> Self {
         let divisor = divisor.into_array();
-        let quotient = self / &divisor;
+        let mut quotient = self / &divisor;
         if T::TYPE.is_unsigned_integer() {
             return quotient;
+        }
+        if T::TYPE.is_float() {
+            quotient = quotient.unary(UnaryOp::Trunc);
         }
         let is_negative = (self % &divisor).lt(T::default()) & divisor.ne(T::default());
         let correction = divisor.gt(T::default()).select(&quotient - T::ONE, &quotient + T::ONE);
         is_negative.select(correction, quotient)
     }
 
-    /// Returns the remainder of a division by the divisor's magnitude, which is never negative. The remainder by zero
-    /// is the value itself.
+    /// Returns the remainder of a division by the divisor's magnitude, which is never negative. The remainder of an
+    /// integer by zero is the value itself.
     #[must_use]
     #[track_caller]
     pub fn rem_euclid(&self, divisor: impl Operand<T>) -> Self {

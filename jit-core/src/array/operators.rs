@@ -121,49 +121,59 @@ macro_rules! array_operator {
     };
 }
 
-/// An operator between an array and a number of its type.
+/// An operator between an array and a number of its type, or a reference to one.
 macro_rules! number_operator {
     ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident $bound:ident) => {
-        impl<T: $bound> $trait<T> for Array<T> {
+        number_operator!($trait $method $assign $assign_method $op $bound: T, right => right);
+        number_operator!($trait $method $assign $assign_method $op $bound: &T, right => *right);
+    };
+    ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident $bound:ident:
+     $number:ty, $right:ident => $value:expr) => {
+        impl<T: $bound> $trait<$number> for Array<T> {
             type Output = Array<T>;
 
             #[inline]
             #[track_caller]
-            fn $method(self, right: T) -> Array<T> {
-                self.binary(BinaryOp::$op, &right.into_array())
+            fn $method(self, $right: $number) -> Array<T> {
+                self.binary(BinaryOp::$op, &($value).into_array())
             }
         }
 
-        impl<T: $bound> $trait<T> for &Array<T> {
+        impl<T: $bound> $trait<$number> for &Array<T> {
             type Output = Array<T>;
 
             #[inline]
             #[track_caller]
-            fn $method(self, right: T) -> Array<T> {
-                self.binary(BinaryOp::$op, &right.into_array())
+            fn $method(self, $right: $number) -> Array<T> {
+                self.binary(BinaryOp::$op, &($value).into_array())
             }
         }
 
-        impl<T: $bound> $assign<T> for Array<T> {
+        impl<T: $bound> $assign<$number> for Array<T> {
             #[inline]
             #[track_caller]
-            fn $assign_method(&mut self, right: T) {
-                *self = self.binary(BinaryOp::$op, &right.into_array());
+            fn $assign_method(&mut self, $right: $number) {
+                *self = self.binary(BinaryOp::$op, &($value).into_array());
             }
         }
     };
 }
 
-/// A number on the left: `2.0 * x`.
+/// A number on the left, `2.0 * x`, or a reference to one.
 macro_rules! number_on_the_left {
     ($trait:ident $method:ident $op:ident: $($number:ident $element:ident -> $output:ident),*) => {$(
+        number_on_the_left!($trait $method $op: $number, left => left; $element -> $output);
+        number_on_the_left!($trait $method $op: &$number, left => *left; $element -> $output);
+    )*};
+    ($trait:ident $method:ident $op:ident: $number:ty, $left:ident => $value:expr; $element:ident -> $output:ident) => {
         impl $trait<Array<$element>> for $number {
             type Output = Array<$output>;
 
             #[inline]
             #[track_caller]
             fn $method(self, right: Array<$element>) -> Array<$output> {
-                Operand::<$output>::into_array(self).binary(BinaryOp::$op, &right.promoted())
+                let $left = self;
+                Operand::<$output>::into_array($value).binary(BinaryOp::$op, &right.promoted())
             }
         }
 
@@ -173,10 +183,11 @@ macro_rules! number_on_the_left {
             #[inline]
             #[track_caller]
             fn $method(self, right: &Array<$element>) -> Array<$output> {
-                Operand::<$output>::into_array(self).binary(BinaryOp::$op, &right.promoted())
+                let $left = self;
+                Operand::<$output>::into_array($value).binary(BinaryOp::$op, &right.promoted())
             }
         }
-    )*};
+    };
 }
 
 /// The same for numbers of the array's own type.

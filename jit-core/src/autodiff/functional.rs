@@ -7,10 +7,10 @@ use jit_runtime::{Error, ErrorKind, Site};
 
 use super::form::with_arrays;
 use super::forward::Tangents;
+use super::loss::Loss;
 use super::reverse::Gradients;
 use super::vertex::{Source, Value, Vertex, carries, order};
 use super::{traversal, weight};
-use crate::array::{Array, FloatElement};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
 use crate::graph::tape::{self, Tape};
@@ -170,40 +170,40 @@ fn check(what: &str, like: &[Var], given: &[Var], site: Site) -> Result<(), Erro
 /// # Errors
 ///
 /// The function that is returned fails when the value is computed through something that has no derivative.
-pub fn grad<X, T, F>(function: F) -> impl Fn(&X) -> Result<X, Error>
+pub fn grad<X, L, F>(function: F) -> impl Fn(&X) -> Result<X, Error>
 where
     X: Traverse + Clone,
-    T: FloatElement,
-    F: Fn(&X) -> Array<T>,
+    L: Loss,
+    F: Fn(&X) -> L,
 {
     let both = value_and_grad(function);
     move |x| both(x).map(|(_, gradient)| gradient)
 }
 
-/// Like [`grad`]; also returns the value.
+/// Like [`grad`]; also returns the value. With a pair as its result, a function returns more than what is
+/// differentiated: see [`Loss`].
 ///
 /// # Errors
 ///
 /// As [`grad`].
-pub fn value_and_grad<X, T, F>(function: F) -> impl Fn(&X) -> Result<(Array<T>, X), Error>
+pub fn value_and_grad<X, L, F>(function: F) -> impl Fn(&X) -> Result<(L, X), Error>
 where
     X: Traverse + Clone,
-    T: FloatElement,
-    F: Fn(&X) -> Array<T>,
+    L: Loss,
+    F: Fn(&X) -> L,
 {
     #[track_caller]
-    fn both<X: Traverse + Clone, T: FloatElement>(
-        function: &impl Fn(&X) -> Array<T>,
-        x: &X,
-    ) -> Result<(Array<T>, X), Error> {
+    fn both<X: Traverse + Clone, L: Loss>(function: &impl Fn(&X) -> L, x: &X) -> Result<(L, X), Error> {
         let (copy, mut called, arguments) = arguments(x);
-        let result = function(&copy);
+        let mut result = function(&copy);
         drop(copy);
-        called.end(arguments.into_iter(), vec![result.var().clone()])?;
-        let gradients = called.pull_back(&[weight::number(T::TYPE, 1.0)])?;
+        called.end(arguments.into_iter(), owned_arrays(&result))?;
+        // Of several results, the first one alone has a seed.
+        let gradients = called.pull_back(&[weight::number(result.objective().ty(), 1.0)])?;
         let mut gradient = x.clone();
         with_arrays(&mut gradient, gradients);
-        Ok((Array::from_var(called.results().swap_remove(0)), gradient))
+        with_arrays(&mut result, called.results());
+        Ok((result, gradient))
     }
     move |x| both(&function, x)
 }
@@ -300,10 +300,10 @@ where
 ///
 /// As [`jvp`].
 #[track_caller]
-pub fn hvp<X, T>(function: impl Fn(&X) -> Array<T>, x: &X, vector: &X) -> Result<X, Error>
+pub fn hvp<X, L>(function: impl Fn(&X) -> L, x: &X, vector: &X) -> Result<X, Error>
 where
     X: Traverse + Clone,
-    T: FloatElement,
+    L: Loss,
 {
     let gradient = grad(function);
     let mut failure = None;

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | variables: `enable_grad`, `grad`, `backward`, …; those of whole values | `variable`, `trees` |
 //! | traversals from several values, several times; scopes that gradients leave at their end | `traversal`, `isolate` |
-//! | derivatives of functions, to any order | `functional` |
+//! | derivatives of functions, to any order; what these return | `functional`, `loss` |
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
 //! | the graph as gradients see it | `vertex` |
 //! | reverse and forward mode | `reverse`, `forward` |
@@ -33,6 +33,7 @@ mod functional;
 mod inside;
 mod isolate;
 mod loops;
+mod loss;
 mod memory;
 mod node;
 mod passed;
@@ -58,6 +59,7 @@ pub use draw::graphviz;
 pub(crate) use functional::Called;
 pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
 pub use isolate::{allow_no_grad, isolate};
+pub use loss::Loss;
 pub use report::{Retained, retained, whos};
 pub(crate) use report::{is_variable, names_of_gradients};
 pub use simplify::{set_graph_simplification, simplify_graph};

@@ -1,6 +1,7 @@
 //! Errors that follow from the syntax alone.
 
 use super::parameter::is_borrowing;
+use crate::jit::constexpr;
 use crate::sink::Sink;
 use proc_macro2::{Span, TokenStream};
 use syn::spanned::Spanned;
@@ -72,6 +73,24 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
             _ => {}
         }
     }
+}
+
+/// Takes the marks of `#[constexpr]` parameters, for each value of which a recording is made; returns for each parameter
+/// whether it had one.
+pub(super) fn take_constexprs(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
+    let marks = constexpr::take_marks(signature, sink);
+    for (argument, _) in signature.inputs.iter().zip(&marks).filter(|(_, is_marked)| **is_marked) {
+        if let FnArg::Typed(typed) = argument
+            && constexpr::is_callable(&typed.ty, &signature.generics)
+        {
+            sink.error(
+                typed.ty.span(),
+                "a `#[freeze]` function cannot take a function or closure, as later calls do not run it: call it in a \
+                 `#[freeze]` function of its own, or choose by an enum",
+            );
+        }
+    }
+    marks
 }
 
 /// Returns the type of an argument's part that later calls create anew: all of one by value that owns its data, or the

@@ -107,6 +107,8 @@ struct Frozen {
     /// The parameters that are plain numbers, and the number expressions that are combined with arrays.
     numbers: Vec<Number>,
     lifted: Vec<Lifted>,
+    /// For each parameter, whether a recording is made for each of its values.
+    constexprs: Vec<bool>,
     /// Whether there were no errors.
     is_right: bool,
 }
@@ -116,14 +118,17 @@ impl Frozen {
         let own = Sink::default();
         check::signature(&function.sig, &own);
         let traced = check::take_attributes(&mut function.attrs, &own);
+        // These are keys, as what the options name.
+        let marks = check::take_constexprs(&mut function.sig, &own);
         options.check(&function.sig, &own);
         let parameters = parameter::parameters(&function.sig);
+        let is_marked = |name: &Ident| parameters.iter().zip(&marks).any(|(one, &marked)| marked && one.name == *name);
         let state = options.state(parameters.len(), &own);
         let room = MAX_ARGUMENTS.saturating_sub(parameters.len() + usize::from(state.is_some()));
         check::count(&function.sig, MAX_ARGUMENTS - usize::from(state.is_some()), &own);
         let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
         let mut body = ItemFn { attrs: Vec::new(), sig: check::plain(&function.sig), ..function.clone() };
-        let numbers = number::numbers(&function.sig, &function.block, &|name| options.is_key(name));
+        let numbers = number::numbers(&function.sig, &function.block, &|name| options.is_key(name) || is_marked(name));
         let lifted = number::lift(&numbers, &mut body.block, room, &quote!(#krate::__private));
         for Lifted { name, ty, .. } in &lifted {
             body.sig.inputs.push(syn::parse_quote!(#name: &#krate::Array<#ty>));
@@ -141,7 +146,7 @@ impl Frozen {
         if is_right {
             parameter::name(&mut function.sig, &parameters);
         }
-        Frozen { options, place, function, parameters, body, state, numbers, lifted, is_right }
+        Frozen { options, place, function, parameters, body, state, numbers, lifted, constexprs: marks, is_right }
     }
 
     fn expand(&self) -> TokenStream {
@@ -172,10 +177,12 @@ impl Frozen {
         let (function, given, lent, again) =
             (self.recordings(), self.given(&private), self.lent(&proxies, &private), self.again());
         let changed = self.parameters.iter().filter_map(Parameter::changed);
+        let constexprs = jit::constexpr::checks(&self.function.sig, &self.constexprs, &private);
         let private = parameter::spanned(&private, span);
         quote_spanned! {span=>
             #definition
             #(#remembered)*
+            #constexprs
             match #private::freeze::call::<_, #result, _>(#function, #given, move |#proxies| #callee(#lent)) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => {

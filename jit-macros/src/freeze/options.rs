@@ -91,7 +91,7 @@ impl FreezeOptions {
         None
     }
 
-    /// Returns whether each recording is made for one value of a parameter.
+    /// Returns whether `key` names a parameter, for each value of which a recording is made.
     pub(super) fn is_key(&self, name: &syn::Ident) -> bool {
         self.key.iter().flat_map(|list| list.iter()).any(|path| path.is_ident(name))
     }

@@ -10,10 +10,11 @@ use syn::{
     WherePredicate,
 };
 
+use crate::freeze::parameter::spanned;
 use crate::sink::Sink;
 
 /// Takes the `#[constexpr]` marks from the parameters; returns for each parameter whether it had one.
-pub(super) fn take_marks(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
+pub(crate) fn take_marks(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
     let mut marks = Vec::new();
     for argument in &mut signature.inputs {
         let attributes = match argument {
@@ -55,6 +56,23 @@ pub(super) fn notes(
     notes.collect()
 }
 
+/// Generates a check that the values of the marked parameters are known while tracing, without using them.
+pub(crate) fn checks(signature: &Signature, marks: &[bool], private: &TokenStream) -> TokenStream {
+    let marked = signature.inputs.iter().zip(marks).filter(|(_, marked)| **marked);
+    let checks = marked.filter_map(|(argument, _)| {
+        let FnArg::Typed(typed) = argument else { return None };
+        let Pat::Ident(pattern) = &*typed.pat else { return None };
+        let span = typed.ty.span();
+        let hash = hash(&pattern.ident, &typed.ty, &signature.generics, &spanned(private, span));
+        Some(quote_spanned! {span=> {
+            #[allow(unused_imports)]
+            use #private::{Hashed as _, Parts as _};
+            let _ = || #hash;
+        }})
+    });
+    checks.collect()
+}
+
 /// Generates the hash of a value: functions have that of their type.
 fn hash(name: &Ident, ty: &Type, generics: &Generics, private: &TokenStream) -> TokenStream {
     let span = ty.span();
@@ -66,7 +84,7 @@ fn hash(name: &Ident, ty: &Type, generics: &Generics, private: &TokenStream) -> 
 }
 
 /// Returns whether a type, or what it refers to, is `impl Fn(…)`, or a parameter with such a bound.
-fn is_callable(ty: &Type, generics: &Generics) -> bool {
+pub(crate) fn is_callable(ty: &Type, generics: &Generics) -> bool {
     match ty {
         Type::Reference(reference) => is_callable(&reference.elem, generics),
         Type::Paren(inner) => is_callable(&inner.elem, generics),

@@ -1,9 +1,9 @@
 //! `a[i]` as a value, `a[i] = v`, and `a[i] += v` and similar operators.
 //!
 //! The type of the base decides (`jit_core::control::index`): Rust indexes host containers as usual, arrays are
-//! gathered from and scattered to. A method whose name shows that it changes nothing reads the element: `a[i].sqrt()`.
-//! If a program needs the place of an element (`&a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`), the indexing remains
-//! Rust's.
+//! gathered from and scattered to. A method whose name shows that it changes nothing reads the element, `a[i].sqrt()`,
+//! and so do operators and calls that get a reference to it: `f(&a[i])`. If a program needs the place of an element
+//! (`let x = &a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`), the indexing remains Rust's.
 
 use super::operators::{operand, reference_to};
 use super::place::{Place, is_place};
@@ -74,6 +74,16 @@ pub(crate) fn read_by_method(rewriter: &mut Rewriter<'_>, call: &mut ExprMethodC
     let Some(element) = element else { return false };
     let span = rewriter.at(call.receiver.span());
     *call.receiver = Expr::Verbatim(quote_spanned!(span=> (#element)));
+    true
+}
+
+/// Rewrites an element that is read by reference within one statement, `f(&a[i])`: what is gathered lives that long.
+/// Returns `false` if the expression is no reference to an element, or Rust indexes it.
+pub(crate) fn read_by_reference(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> bool {
+    let Expr::Reference(reference) = expr else { return false };
+    let element = if reference.mutability.is_none() { peek(rewriter, &reference.expr) } else { None };
+    let Some(element) = element else { return false };
+    *reference.expr = Expr::Verbatim(element);
     true
 }
 

@@ -10,7 +10,7 @@ mod branch;
 mod cast;
 mod chains;
 mod check;
-mod constexpr;
+pub(crate) mod constexpr;
 mod deferred;
 mod directives;
 mod dispatch;

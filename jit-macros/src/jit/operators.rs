@@ -56,6 +56,9 @@ pub(crate) fn operand(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     if matches!(unparenthesised(expr), Expr::Index(_)) {
         return index::read(rewriter, expr);
     }
+    if index::read_by_reference(rewriter, expr) {
+        return;
+    }
     let clones = is_place(expr) && !rewriter.scopes.is_host(expr) && !is_path_to_constant(expr);
     let borrowed = is_mut_reference(rewriter, expr);
     rewriter.operand_in_place(expr);

@@ -205,6 +205,13 @@ impl Rewriter<'_> {
             *closure.body = Expr::Verbatim(quote_spanned!(span=> { #body }));
         }
     }
+
+    /// Rewrites an argument of a call.
+    fn argument(&mut self, argument: &mut Expr) {
+        if !index::read_by_reference(self, argument) {
+            self.visit_expr_mut(argument);
+        }
+    }
 }
 
 impl VisitMut for Rewriter<'_> {
@@ -272,7 +279,7 @@ impl VisitMut for Rewriter<'_> {
                 if !index::read_by_method(self, node) {
                     self.operand_in_place(&mut node.receiver);
                 }
-                node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+                node.args.iter_mut().for_each(|argument| self.argument(argument));
                 if shared {
                     let regions = self.regions(true);
                     self.pass_through(&mut node.receiver, "Shared", &regions, span);
@@ -280,7 +287,7 @@ impl VisitMut for Rewriter<'_> {
             }
             Expr::Call(node) => {
                 self.operand_in_place(&mut node.func);
-                node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+                node.args.iter_mut().for_each(|argument| self.argument(argument));
             }
             Expr::Match(node) => {
                 self.expected = expected;

@@ -1,4 +1,4 @@
-// wanted: a `#[constexpr]` parameter must be known while tracing; `Array<f32>` is not
+// wanted: a `#[constexpr]` parameter must be known while tracing; `&Array<f32>` is not
 use jit::prelude::*;
 
 #[freeze]

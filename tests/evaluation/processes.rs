@@ -362,9 +362,9 @@ fn advance(threads: u32, steps: u32, advanced: impl Fn(&Float, &Float) -> Float 
 #[test]
 #[ignore = "run by another test in separate processes"]
 fn advance_without_waiting() {
-    advance(3, 2000, |x, by| advanced(x, by));
+    advance(3, 400, |x, by| advanced(x, by));
     println!("frozen: {} bytes", jit::memory().peak_bytes);
-    advance(3, 2000, |x, by| {
+    advance(3, 400, |x, by| {
         let x = x * 0.5 + by;
         jit::eval(&x).unwrap();
         x

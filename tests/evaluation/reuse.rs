@@ -79,7 +79,7 @@ fn most_arrays(step: impl Fn(&Float) -> Float) -> usize {
     jit::eval(&x).unwrap();
     jit::sync().unwrap();
     let profile = jit::profile(|| {
-        for _ in 0..60 {
+        for _ in 0..20 {
             x = step(&x);
             jit::eval(&x).unwrap();
         }

@@ -253,7 +253,7 @@ fn a_chain_of_intermediate_arrays_needs_few_at_a_time() {
     if crate::alone_on_each_device("defects::a_chain_of_intermediate_arrays_needs_few_at_a_time", |_| ()) {
         return;
     }
-    const BYTES: usize = 4 << 20;
+    const BYTES: usize = 2 << 20;
     let run = |salt: usize| {
         let x = floats(BYTES / 4, salt);
         let y = chain(&x);

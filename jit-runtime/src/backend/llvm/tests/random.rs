@@ -43,7 +43,7 @@ fn reductions() {
 
 #[test]
 fn loops_and_branches() {
-    run(400..480, &Options::structured());
+    run(400..440, &Options::structured());
 }
 
 /// Packets with more lanes than those of other kernels.

@@ -98,6 +98,27 @@ fn it_is_stored_beside_loops_and_scatters_too() {
 }
 
 #[test]
+fn numbers_of_width_one_are_stored() {
+    fn hashed(seed: &UInt) -> UInt {
+        (0..12_u32).fold(seed.clone(), |x, k| (&x ^ &x >> 3) * (0x9e37_79b1 + 2 * k) % (0xffff_fff1 - k))
+    }
+    on_each_device(|| {
+        let (mut seed, mut wanted) = (UInt::opaque(5), 5_u32);
+        let kernels = kernels_of(|| {
+            for _ in 0..8 {
+                seed = hashed(&seed);
+                for k in 0..12 {
+                    wanted = (wanted ^ wanted >> 3).wrapping_mul(0x9e37_79b1 + 2 * k) % (0xffff_fff1 - k);
+                }
+                assert_eq!((&seed + UInt::from([0, 1])).to_vec().unwrap(), [wanted, wanted.wrapping_add(1)]);
+            }
+        });
+        let first = kernels[0][0];
+        assert!(kernels.iter().all(|[ops, _]| *ops < 3 * first), "{kernels:?}");
+    });
+}
+
+#[test]
 fn cheap_values_and_indices_are_computed_again() {
     on_each_device(|| {
         let x = resident(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]);

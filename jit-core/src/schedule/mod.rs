@@ -272,27 +272,28 @@ fn plan(wanted: &[&Var], why: &'static str, site: Site, scheduling: Scheduling) 
     {
         return Ok(Planning::Known(launches));
     }
-    let plan = build(&edges, wanted, trace.as_ref(), why, site)?;
+    let plan = build(&edges, (wanted, trace.is_some()), trace.as_ref(), why, site)?;
     scheduling.end();
     Ok(Planning::New(plan))
 }
 
-/// Builds the kernels.
+/// Builds the kernels of the wanted values, and of others that are stored besides; `is_complete` tells that the wanted
+/// ones include these.
 fn build(
     edges: &Edges,
-    wanted: &[&Var],
+    (wanted, is_complete): (&[&Var], bool),
     trace: Option<&Trace<'_>>,
     why: &'static str,
     site: Site,
 ) -> Result<Plan, Error> {
     let held = effect::Held::search(edges, wanted);
     let mut graph = order::Graph::of(edges, wanted, &held, None)?;
-    if trace.is_none() && !launches::is_recording() {
+    if !is_complete && !launches::is_recording() {
         let computed = graph.entries.iter().filter(|entry| !entry.is_evaluated && entry.var.was_computed());
         let stored = repeated::worth_storing(edges, wanted, computed.map(|entry| entry.var));
         if !stored.is_empty() {
             let wanted: Missing<'_> = wanted.iter().copied().chain(stored).collect();
-            return build(edges, &wanted, trace, why, site);
+            return build(edges, (&wanted, true), trace, why, site);
         }
     }
     let groups = group::groups(&mut graph)?;

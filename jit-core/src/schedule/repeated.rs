@@ -15,7 +15,7 @@ use crate::graph::payload::RegionId;
 
 /// Properties of values that no other evaluation may compute, or that are not stored alone.
 const EXCLUDED: u16 = flag::EFFECT | flag::LOCAL | flag::RECORDED | flag::HOSTED | flag::GRAD;
-/// What takes more than this part of the memory is not stored: it may be much larger than what is wanted.
+/// The part of the memory that what an evaluation stores besides may take: it may be much larger than what is wanted.
 const SHARE_OF_MEMORY: usize = 16;
 /// The number of nodes of an index that are searched for elements in memory.
 const MAX_INDEX: usize = 64;
@@ -27,16 +27,19 @@ pub(super) fn worth_storing<'a>(
     computed: impl Iterator<Item = &'a Var>,
 ) -> Vec<&'a Var> {
     let is_new = |var: &&Var| wanted.iter().all(|other| !other.is_same(var));
-    computed.filter(is_new).filter(|var| is_worth_storing(edges, var)).collect()
+    let mut room = None;
+    let has_room = |var: &&Var| {
+        let room = room.get_or_insert_with(|| available_bytes() / SHARE_OF_MEMORY);
+        let left = room.checked_sub(var.lanes() * var.ty().size_bytes());
+        *room = left.unwrap_or(*room);
+        left.is_some()
+    };
+    computed.filter(is_new).filter(|var| is_worth_storing(edges, var)).filter(has_room).collect()
 }
 
 fn is_worth_storing(edges: &Edges, var: &Var) -> bool {
-    let bytes = var.lanes() * var.ty().size_bytes();
-    let is_possible = var.region() == RegionId::NONE
-        && var.flags() & EXCLUDED == 0
-        && var.lanes() != 0
-        && bytes <= available_bytes() / SHARE_OF_MEMORY;
-    let is_index = || !var.ty().is_float() && depends_on_lane_alone(edges, var);
+    let is_possible = var.region() == RegionId::NONE && var.flags() & EXCLUDED == 0 && var.lanes() != 0;
+    let is_index = || var.lanes() > 1 && !var.ty().is_float() && depends_on_lane_alone(edges, var);
     let is_worth_it = is_possible && !is_index();
     if !is_worth_it {
         var.forget_computed();

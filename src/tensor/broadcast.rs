@@ -38,6 +38,13 @@ impl<T: Element> TensorOperand<T> for &Tensor<T> {
     }
 }
 
+impl<T: Element> TensorOperand<T> for &T {
+    #[track_caller]
+    fn into_tensor(self) -> Tensor<T> {
+        TensorOperand::<T>::into_tensor(*self)
+    }
+}
+
 macro_rules! array_operands {
     ($([$($generics:tt)*] $ty:ty, $element:ty;)*) => {$(
         impl<$($generics)*> TensorOperand<$element> for $ty {

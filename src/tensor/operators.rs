@@ -80,6 +80,7 @@ macro_rules! binary_operator {
         right_of_tensors!([T: $bound] Array<T>, T, $($names)*);
         right_of_tensors!([T: $bound] &Array<T>, T, $($names)*);
         right_of_tensors!([T: $bound] T, T, $($names)*);
+        right_of_tensors!([T: $bound] &T, T, $($names)*);
         left_of_tensors!([T: $bound] Array<T>, T, $trait $method);
         left_of_tensors!([T: $bound] &Array<T>, T, $trait $method);
     };
@@ -88,6 +89,7 @@ macro_rules! binary_operator {
 macro_rules! numbers_on_the_left {
     ($trait:ident $method:ident: $($number:ident)*) => {
         $(left_of_tensors!([] $number, $number, $trait $method);)*
+        $(left_of_tensors!([] &$number, $number, $trait $method);)*
     };
 }
 

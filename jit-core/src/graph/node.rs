@@ -231,8 +231,8 @@ impl Drop for Var {
     }
 }
 
-/// A reference that an evaluated node had. When it is dropped, what is left of the expressions behind it was computed by
-/// the evaluation, too.
+/// A reference that an evaluated node had. When it is dropped, what is left of the expressions behind it was computed
+/// by the evaluation, too.
 pub(super) struct OfEvaluated(NonNull<Node>);
 
 impl Drop for OfEvaluated {

@@ -75,8 +75,8 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
     }
 }
 
-/// Takes the marks of `#[constexpr]` parameters, for each value of which a recording is made; returns for each parameter
-/// whether it had one.
+/// Takes the marks of `#[constexpr]` parameters, for each value of which a recording is made; returns for each
+/// parameter whether it had one.
 pub(super) fn take_constexprs(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
     let marks = constexpr::take_marks(signature, sink);
     for (argument, _) in signature.inputs.iter().zip(&marks).filter(|(_, is_marked)| **is_marked) {

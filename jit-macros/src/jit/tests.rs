@@ -37,13 +37,19 @@ fn operands_that_are_places_are_cloned_and_others_are_not() {
 
 #[test]
 fn elements_are_read_by_value_and_indexed_by_rust_where_their_place_is_meant() {
-    let got = body(quote! { fn f(a: T, i: I) { g(&a[i], &mut a[i], a[i].x, a[i].f(), &a[1..3]); h(a[i]) } });
-    let native = tokens(quote! { g(&a[i], &mut a[i], a[i].x, a[i].f(), &a[1..3]); });
+    let got = body(quote! { fn f(a: T, i: I) { let x = &a[i]; g(&mut a[i], a[i].x, a[i].f(), &a[1..3]); h(a[i]) } });
+    let native = tokens(quote! { let x = &a[i]; g(&mut a[i], a[i].x, a[i].f(), &a[1..3]); });
     assert!(got.starts_with(&native), "{got}");
     assert!(
         got.contains("h (:: jit :: __private :: element (& * match :: jit :: __private :: probe (& a) . __jit_read ()"),
         "{got}"
     );
+}
+
+#[test]
+fn operators_and_calls_read_elements_by_reference() {
+    let got = body(quote! { fn f(a: T, i: I) { g(&a[i]); a.h(&a[i]); &a[i] + &a[i] } });
+    assert_eq!(got.matches("& * match :: jit :: __private :: probe (& a) . __jit_read ()").count(), 4, "{got}");
 }
 
 #[test]

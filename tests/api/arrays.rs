@@ -66,7 +66,7 @@ fn numbers_of_a_list_are_operands() {
         assert_eq!(traced(&weights, &inputs).to_vec().unwrap(), [7.0, 14.0]);
         assert_eq!(product.item().unwrap(), 1.0);
         let counts = [1_u32, 2];
-        let bits: Vec<UInt> = counts.iter().map(|count| (count + UInt::from([1, 2])) << count | &counts[0]).collect();
+        let bits: Vec<UInt> = counts.iter().map(|count| (count + UInt::from([1, 2])) << count | counts[0]).collect();
         assert_eq!(bits[0].to_vec().unwrap(), [5, 7]);
         assert_eq!(bits[1].to_vec().unwrap(), [13, 17]);
     });

@@ -51,7 +51,7 @@ fn methods_that_change_nothing_are_called_on_elements() {
 }
 
 /// The longer one of two names of a list.
-fn longer<'a>(first: &'a String, second: &'a String) -> &'a str {
+fn longer<'a>(first: &'a str, second: &'a str) -> &'a str {
     if first.len() >= second.len() { first } else { second }
 }
 
@@ -66,7 +66,7 @@ fn by_reference(table: &Float, rows: &[Float], i: &UInt, names: &[String], weigh
     seen[1] = &seen[0] + 1.0;
     let all = &table[i] * &table[i + 1] + difference(&seen[1], &table[0]) - -&seen[0];
     let k = 1;
-    let of_host = &rows[0] * &weights[k] + difference(&rows[k], &rows[0]).max(&rows[k - 1]);
+    let of_host = &rows[0] * weights[k] + difference(&rows[k], &rows[0]).max(&rows[k - 1]);
     // What a function returns may refer to the element of a list.
     let name = longer(&names[0], &names[k]);
     (all, of_host, name.to_owned())

@@ -252,7 +252,7 @@ fn tensors_are_variables() {
         assert!(x.grad_enabled() && y.grad_enabled() && !y.detach().grad_enabled());
         y.sum(..).backward().unwrap();
         assert_eq!((x.grad().shape(), x.grad().to_vec().unwrap()), (&[2, 2][..], vec![2.0, 4.0, 6.0, 8.0]));
-        x.accum_grad(&Tensor::from([10.0, 20.0]));
+        x.accum_grad(Tensor::from([10.0, 20.0]));
         assert_eq!(x.grad().to_vec().unwrap(), [12.0, 24.0, 16.0, 28.0]);
         x.set_grad(1.0);
         assert_eq!(x.grad().to_vec().unwrap(), [1.0; 4]);

@@ -6,30 +6,14 @@ use super::{Tensor, filled};
 use crate::{FloatElement, Integer, Number, Signed};
 
 macro_rules! functions {
-    ($($bound:ident: $($name:ident)*;)*) => {$(
+    ($($bound:ident -> $result:ident: $($name:ident)*;)*) => {$(
         impl<T: $bound> Tensor<T> {
             $(
                 #[doc = concat!("Applies [`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") to \
                     each element.")]
                 #[must_use]
                 #[track_caller]
-                pub fn $name(&self) -> Self {
-                    self.with_array(self.array.$name())
-                }
-            )*
-        }
-    )*};
-}
-
-macro_rules! predicates {
-    ($($bound:ident: $($name:ident)*;)*) => {$(
-        impl<T: $bound> Tensor<T> {
-            $(
-                #[doc = concat!("Applies [`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") to \
-                    each element.")]
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&self) -> Tensor<bool> {
+                pub fn $name(&self) -> Tensor<$result> {
                     self.with_array(self.array.$name())
                 }
             )*
@@ -76,18 +60,15 @@ macro_rules! functions_of_three {
 }
 
 functions! {
-    Number: abs square;
-    Signed: sign;
-    Integer: count_ones count_zeros leading_zeros leading_ones trailing_zeros trailing_ones;
-    Integer: reverse_bits swap_bytes ilog2;
-    FloatElement: floor ceil trunc round round_ties_even fract sqrt rsqrt recip to_radians to_degrees;
-    FloatElement: sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh;
-    FloatElement: exp exp2 exp_m1 ln ln_1p log2 log10 cbrt sigmoid erf erfc erfinv lgamma tgamma;
-}
-
-predicates! {
-    Integer: is_power_of_two;
-    FloatElement: is_nan is_infinite is_finite is_sign_positive is_sign_negative;
+    Number -> T: abs square;
+    Signed -> T: sign;
+    Integer -> T: count_ones count_zeros leading_zeros leading_ones trailing_zeros trailing_ones;
+    Integer -> T: reverse_bits swap_bytes ilog2;
+    FloatElement -> T: floor ceil trunc round round_ties_even fract sqrt rsqrt recip to_radians to_degrees;
+    FloatElement -> T: sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh;
+    FloatElement -> T: exp exp2 exp_m1 ln ln_1p log2 log10 cbrt sigmoid erf erfc erfinv lgamma tgamma;
+    Integer -> bool: is_power_of_two;
+    FloatElement -> bool: is_nan is_infinite is_finite is_sign_positive is_sign_negative;
 }
 
 functions_of_two! {

@@ -139,3 +139,21 @@ fn the_second_part_of_a_result_has_no_influence_on_the_gradient() {
         assert_eq!(ad::grad(outer)(&x).unwrap().to_vec().unwrap(), [-4.0 + 10.0 + 200.0, -2.0 + 10.0 + 200.0]);
     });
 }
+
+#[test]
+fn the_second_part_of_a_result_needs_no_derivative() {
+    on_each_device(|| {
+        let exchanged = |x: &Float64| {
+            let mut array = Float64::zeros(2);
+            let before = array.scatter_exchange(x, &UInt::from([1, 0]));
+            ((x * x).sum(), (before, array))
+        };
+        let x = Float64::from([1.0, 2.0]);
+        let ((loss, (before, array)), gradient) = ad::value_and_grad(exchanged)(&x).unwrap();
+        assert_eq!((item(&loss), before.to_vec().unwrap()), (5.0, vec![0.0, 0.0]));
+        assert_eq!((array.to_vec().unwrap(), gradient.to_vec().unwrap()), (vec![2.0, 1.0], vec![2.0, 4.0]));
+        // A derivative of that part is an error, not zero.
+        let outer = |x: &Float64| ad::value_and_grad(exchanged)(x).unwrap().0.1.0.sum();
+        assert!(ad::grad(outer)(&x).is_err());
+    });
+}

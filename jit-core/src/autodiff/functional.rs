@@ -86,6 +86,16 @@ impl Called {
         Ok(())
     }
 
+    /// Adds results that are not differentiated by this function. A derivative around it may be; what has none is an
+    /// error there.
+    fn add_results(&mut self, results: impl Iterator<Item = Var>) {
+        let before = self.results.len();
+        self.results.extend(results);
+        let more = &self.results[before..];
+        self.is_nested |=
+            !more.is_empty() && order(more, &self.arguments).map_or(true, |vertices| is_nested(&vertices, self.number));
+    }
+
     /// Returns the results; gradients flow through them only if they are used by another derivative.
     #[track_caller]
     fn results(&self) -> Vec<Var> {
@@ -197,8 +207,8 @@ where
         let (copy, mut called, arguments) = arguments(x);
         let mut result = function(&copy);
         drop(copy);
-        called.end(arguments.into_iter(), owned_arrays(&result))?;
-        // Of several results, the first one alone has a seed.
+        called.end(arguments.into_iter(), vec![result.objective()])?;
+        called.add_results(owned_arrays(&result).into_iter().skip(1));
         let gradients = called.pull_back(&[weight::number(result.objective().ty(), 1.0)])?;
         let mut gradient = x.clone();
         with_arrays(&mut gradient, gradients);

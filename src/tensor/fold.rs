@@ -3,8 +3,8 @@
 //!
 //! A lane folds elements of one column in a loop, so neighbouring lanes read neighbouring elements. If there are few
 //! columns or long ones, each is first divided into parts, which are folded in the same way: a part takes rows that are
-//! close together, so that each core reads memory from one end to the other. Columns of few neighbours take every 16th
-//! or 64th row of a region, so that the lanes of a vector still read neighbours.
+//! close together, so that each core reads memory from one end to the other. Parts of columns of few neighbours take
+//! every 2nd to 64th row of a region, so that the lanes of a vector still read neighbours.
 //!
 //! The order depends on the shape alone, so results are the same on every device. The sum of `n` numbers is a tree
 //! whose error grows with its depth, not with `n`.
@@ -20,6 +20,10 @@ const MANY: usize = 4096;
 const TOO_LONG: usize = 1024;
 /// The most parts of a result, about.
 const MOST_PARTS: usize = 4096;
+
+/// The lanes of a region are a multiple of this, if few rows make it so: then no vector has lanes of two regions, and
+/// all lanes of a region together read memory without gaps.
+const VECTORS: usize = 64;
 
 /// The lengths of the axes before, of, and after the reduction.
 pub(super) type Lengths = [Size; 3];
@@ -57,7 +61,9 @@ impl Step {
             return Step { lengths, regions: Size::from(1), stride: 1 };
         }
         let parts = length.div_ceil(LONGEST).max(16).min(MOST_PARTS);
-        let stride = if inner < 4 { 64 } else { 16 };
+        // Fewer rows are better: the lanes that are computed at a time read more of a region's memory.
+        let most = if inner < 4 { 64 } else { 16 };
+        let stride = [1, 2, 4, 8].into_iter().find(|&stride| inner * stride % VECTORS == 0).unwrap_or(most);
         Step { lengths, regions: parts.div_ceil(stride), stride }
     }
 

@@ -3,12 +3,13 @@
 //! ```text
 //! x as T   →   match probe(&x).__jit_cast() { k => k.finish(k.host() as T) }
 //! ```
-//! A host value goes through Rust's cast. For an array a zero goes through Rust's cast, and the array is converted to
-//! the resulting type.
+//! A host value goes through Rust's cast, a [`Size`] as its number, which fixes it in a recording. For an array a zero
+//! goes through Rust's cast, and the array is converted to the resulting type.
 
 use super::index::{Indexed, Probe};
 use super::operand::Operand;
 use crate::array::{Array, Element};
+use crate::size::Size;
 
 /// Pairs of element types that `as` converts in arrays: the same as in Rust.
 #[diagnostic::on_unimplemented(
@@ -68,6 +69,19 @@ impl<T: Element, A: Indexed<Base = Array<T>> + ?Sized> CastsTraced for Probe<'_,
     }
 }
 
+/// Method lookup finds this trait for sizes.
+pub trait CastsSize {
+    /// Begins the cast of a size.
+    fn __jit_cast(self) -> SizeCast;
+}
+
+impl CastsSize for Probe<'_, Size> {
+    #[track_caller]
+    fn __jit_cast(self) -> SizeCast {
+        SizeCast(self.0.get())
+    }
+}
+
 /// Method lookup finds this trait for all other types.
 pub trait CastsHost<'a> {
     /// The type.
@@ -108,6 +122,22 @@ impl<X> HostCast<'_, X> {
 
     /// Returns the result of Rust's cast.
     #[inline(always)]
+    pub fn finish<T>(&self, value: T) -> T {
+        value
+    }
+}
+
+/// A size to be cast.
+#[derive(Debug)]
+pub struct SizeCast(usize);
+
+impl SizeCast {
+    /// Returns the value that Rust casts.
+    pub fn host(&self) -> usize {
+        self.0
+    }
+
+    /// Returns the result of Rust's cast.
     pub fn finish<T>(&self, value: T) -> T {
         value
     }

@@ -44,7 +44,7 @@ pub use crate::trace::FastMath;
 pub use crate::trace::function_label::{LabelScope, Labelled, current_label, label, label_at};
 pub use assert::{Assertable, Assertion, Asserts, ReportsValue, ShowsSide, fail};
 pub use branch::{Branch, Merges, Slot, both_arms_leave};
-pub use cast::{CastsHost, CastsTo, CastsTraced, HostCast, TracedCast, converted};
+pub use cast::{CastsHost, CastsSize, CastsTo, CastsTraced, HostCast, SizeCast, TracedCast, converted};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
 pub use constexpr::{Constexpr, ConstexprValue, Hashed, Parts, hash_callable};
 pub use exit::{

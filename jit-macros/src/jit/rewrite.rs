@@ -123,8 +123,8 @@ impl<'a> Rewriter<'a> {
         let kinds = self.uses_kinds.then(|| {
             quote_spanned! {span=>
                 #[allow(unused_imports)]
-                use #private::{CastsHost as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _, Lend as _,
-                    MatchesHost as _, MatchesTraced as _};
+                use #private::{CastsHost as _, CastsSize as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _,
+                    Lend as _, MatchesHost as _, MatchesTraced as _};
             }
         });
         let warnings = warning::of_parameters(self);

@@ -1,7 +1,13 @@
 //! Prefix reductions along an axis.
 
+use super::lengths::product;
 use super::{Axis, Tensor};
-use crate::{Element, Number, ReduceOp, Scan};
+use crate::{Element, Number, ReduceOp, Scan, Size};
+
+/// Along an axis with at least this many neighbours in memory, elements are combined where they are …
+const NEIGHBOURS: usize = 8;
+/// … if there are so many columns. Otherwise the axis is moved to the end.
+const COLUMNS: usize = 64;
 
 impl<T: Element> Tensor<T> {
     /// Returns the reduction, along an axis, of all elements up to each one: see
@@ -21,9 +27,22 @@ impl<T: Element> Tensor<T> {
         if self.is_empty() {
             return self.clone();
         }
+        if let Some(lengths) = self.columns(axis, op) {
+            return self.with_array(self.array.prefix_columns(op, scan, lengths));
+        }
         let rows = self.move_axis(axis, -1);
         let array = rows.array.prefix(op, scan.per_block(self.shape[axis]));
         rows.with_array(array).move_axis(-1, axis)
+    }
+}
+
+impl<T: Element> Tensor<T> {
+    /// Returns the lengths before, of, and after an axis whose elements are combined where they are.
+    fn columns(&self, axis: usize, op: ReduceOp) -> Option<[Size; 3]> {
+        let lengths = [&self.shape[..axis], &self.shape[axis..=axis], &self.shape[axis + 1..]].map(product);
+        let [outer, _, inner] = lengths;
+        let has_derivative = matches!(op, ReduceOp::Add) || !self.array.grad_enabled();
+        (has_derivative && inner >= NEIGHBOURS && outer * inner >= COLUMNS).then_some(lengths)
     }
 }
 

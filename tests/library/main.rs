@@ -16,6 +16,7 @@ mod tensor;
 mod tensor_printing;
 mod tensor_products;
 mod tensor_reductions;
+mod tensor_scans;
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;
 mod texture;

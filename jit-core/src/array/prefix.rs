@@ -4,12 +4,13 @@ use jit_runtime::Site;
 use jit_runtime::ir::ReduceOp;
 use jit_runtime::launch::native::{Call, Prefix, is_supported_prefix};
 
-use super::prefix_derivatives::PrefixRule;
+use super::prefix_derivatives::{ColumnsRule, PrefixRule};
 use super::{Array, Element, Number};
 use crate::graph::Var;
 use crate::graph::tape::{self, Rule};
 use crate::misuse::Misuse;
 use crate::size::Size;
+use crate::trace::columns::Columns;
 use crate::trace::{native, record};
 
 /// The order in which [`Array::prefix`] goes over the elements: inclusive or exclusive, from which end, and in blocks
@@ -81,6 +82,18 @@ pub(super) fn scan(var: &Var, op: ReduceOp, scan: Scan) -> Var {
     tape::attach_one(prefix_of(var, op, scan), vec![var.clone()], rule, Site::here())
 }
 
+/// Records a prefix reduction along the middle axis of three.
+#[track_caller]
+pub(super) fn scan_columns(var: &Var, op: ReduceOp, scan: Scan, lengths: [Size; 3]) -> Var {
+    let Scan { is_exclusive, is_reverse, .. } = scan;
+    let scanned = Columns { op, is_exclusive, is_reverse, lengths }.of(var);
+    let rule = || -> Box<dyn Rule> { Box::new(ColumnsRule { scan, lengths }) };
+    match op {
+        ReduceOp::Add => tape::attach_one(scanned, vec![var.clone()], rule, Site::here()),
+        _ => scanned,
+    }
+}
+
 impl<T: Element> Array<T> {
     /// Returns the reduction of all elements up to each one, as wide as the array.
     ///
@@ -97,18 +110,9 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn prefix(&self, op: ReduceOp, scan: Scan) -> Self {
-        let site = Site::here();
-        if !is_supported_prefix(op, T::TYPE) {
-            let what = format!("elements of type {} cannot be combined by `ReduceOp::{op:?}`", T::TYPE);
-            let hint = if T::TYPE.is_float() {
-                "floats have `Add`, `Mul`, `Min` and `Max`"
-            } else {
-                "masks have `And` and `Or`; to count true elements, `cast` the mask to numbers"
-            };
-            Misuse::new(what, site).value("the array", &self.var).hint(hint).panic();
-        }
+        self.check_prefix(op);
         if scan.block.is_some_and(|block| block == 0) {
-            Misuse::new("blocks of a prefix reduction have at least one element", site)
+            Misuse::new("blocks of a prefix reduction have at least one element", Site::here())
                 .value("the array", &self.var)
                 .panic();
         }
@@ -116,6 +120,29 @@ impl<T: Element> Array<T> {
             return Array::from_var(record::literal(T::TYPE, 0, 0));
         }
         Array::from_var(self::scan(&self.var, op, scan))
+    }
+
+    /// Like [`Array::prefix`] along the middle axis of three, each of at least one element: `block` is left out. Only
+    /// sums have a derivative of their own.
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    pub fn prefix_columns(&self, op: ReduceOp, scan: Scan, lengths: [Size; 3]) -> Self {
+        self.check_prefix(op);
+        Array::from_var(scan_columns(&self.var, op, scan, lengths))
+    }
+
+    #[track_caller]
+    fn check_prefix(&self, op: ReduceOp) {
+        if !is_supported_prefix(op, T::TYPE) {
+            let what = format!("elements of type {} cannot be combined by `ReduceOp::{op:?}`", T::TYPE);
+            let hint = if T::TYPE.is_float() {
+                "floats have `Add`, `Mul`, `Min` and `Max`"
+            } else {
+                "masks have `And` and `Or`; to count true elements, `cast` the mask to numbers"
+            };
+            Misuse::new(what, Site::here()).value("the array", &self.var).hint(hint).panic();
+        }
     }
 
     /// Returns the reduction of all elements up to and including each one; see [`Array::prefix`].

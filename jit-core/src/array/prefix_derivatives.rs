@@ -7,11 +7,12 @@ use smallvec::smallvec;
 
 use super::Scan;
 use super::doubling::Doubling;
-use super::prefix::{prefix_of, scan};
+use super::prefix::{prefix_of, scan, scan_columns};
 use crate::graph::Var;
 use crate::graph::gradients;
 use crate::graph::payload::How;
 use crate::graph::tape::{Call, Flow, Rule};
+use crate::size::Size;
 use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, record};
 
@@ -50,6 +51,39 @@ impl Rule for PrefixRule {
             ReduceOp::Min | ReduceOp::Max => Winners::of(x, self.op, self.scan).forward(&tangent),
             _ => scan(&tangent, ReduceOp::Add, self.scan),
         })])
+    }
+}
+
+/// The derivative of prefix sums along the middle axis of three.
+pub(super) struct ColumnsRule {
+    pub(super) scan: Scan,
+    pub(super) lengths: [Size; 3],
+}
+
+impl ColumnsRule {
+    #[track_caller]
+    fn summed(&self, call: &Call, flows: &[Option<Var>], scan: Scan) -> Flow {
+        let summed = |flow: &Var| {
+            let flow = record::broadcast(flow, call.inputs[0].width());
+            scan_columns(&flow, ReduceOp::Add, scan, self.lengths)
+        };
+        smallvec![flows[0].as_ref().map(summed)]
+    }
+}
+
+impl Rule for ColumnsRule {
+    fn name(&self) -> &str {
+        "prefix"
+    }
+
+    #[track_caller]
+    fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
+        Ok(self.summed(call, gradients, self.scan.reversed()))
+    }
+
+    #[track_caller]
+    fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
+        Ok(self.summed(call, tangents, self.scan))
     }
 }
 

@@ -257,7 +257,9 @@ impl Substitution<'_> {
         // A read from memory is necessary in any case.
         let own = self.done.values().filter(|value| value.op() != Op::Gather && value.site() == site);
         let weight = own.map(|value| value.op().weight()).sum();
-        events::note_gathered(Gathered { site, source: source.site(), weight });
+        if weight > 0 {
+            events::note_gathered(Gathered { site, source: source.site(), weight });
+        }
     }
 
     /// Returns the operands that must be recorded first.

@@ -18,6 +18,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod blocks;
+pub(crate) mod columns;
 pub(crate) mod branch;
 mod branches_to_switch;
 pub(crate) mod fast;

@@ -9,6 +9,7 @@
 //! Memory is read and written once. A block reduces a chunk, which is then in the cache. It receives the carry of the
 //! block before (see [`super::carry`]), passes its own on, and writes its results.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use half::{bf16, f16};
@@ -108,11 +109,10 @@ impl Layout {
         Piece { first, end: first + len, begins_part: chunk == 0, ends_part }
     }
 
-    /// The parts that a block of short ones processes.
-    fn parts(self, block: usize) -> impl Iterator<Item = (usize, usize)> {
+    /// The elements of the parts that a block of short ones processes.
+    fn parts(self, block: usize) -> Range<usize> {
         let stride = self.parts_per_block() * self.restart;
-        let (first, end) = (block * stride, ((block + 1) * stride).min(self.width));
-        (first..end).step_by(self.restart).map(move |part| (part, (part + self.restart).min(end)))
+        block * stride..((block + 1) * stride).min(self.width)
     }
 }
 
@@ -156,11 +156,10 @@ where
                 unsafe { (input.get(piece.first..piece.end), output.get_mut(piece.first..piece.end)) };
             chained::<T, O>(carries, block, &piece, mode, source, target);
         } else {
-            for (first, end) in layout.parts(block) {
-                // SAFETY: as above.
-                let (source, target) = unsafe { (input.get(first..end), output.get_mut(first..end)) };
-                write::<T, O>(mode, source, target, O::IDENTITY);
-            }
+            let range = layout.parts(block);
+            // SAFETY: as above.
+            let (source, target) = unsafe { (input.get(range.clone()), output.get_mut(range)) };
+            write_parts::<T, O>(mode, source, target, layout.restart);
         }
         if mode.streams {
             stream::fence();
@@ -201,6 +200,33 @@ fn chained<T: Copy + 'static, O: Join<T>>(
             hand_over(before, total);
             write_rows::<T, O>(mode, rows, &totals, target, before);
         });
+    }
+}
+
+/// Scans parts of a length, of which the last one may be shorter.
+fn write_parts<T: Copy + 'static, O: Join<T>>(mode: Mode, mut source: &[T], mut target: &mut [T], len: usize) {
+    let together = ROWS_AT_ONCE * len;
+    while !O::IS_EXACT && !mode.streams && len <= ROW && together <= source.len() {
+        let (parts, rest) = source.split_at(together);
+        let (results, rest_of_target) = std::mem::take(&mut target).split_at_mut(together);
+        write_parts_at_once::<T, O>(mode, parts, results, len);
+        (source, target) = (rest, rest_of_target);
+    }
+    for (source, target) in source.chunks(len).zip(target.chunks_mut(len)) {
+        write::<T, O>(mode, source, target, O::IDENTITY);
+    }
+}
+
+/// Scans parts of at most a row, so that one addition need not wait for the one before.
+fn write_parts_at_once<T: Copy, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], len: usize) {
+    let mut sums = [O::IDENTITY; ROWS_AT_ONCE];
+    for position in 0..len {
+        let position = if mode.is_reverse { len - 1 - position } else { position };
+        for (part, sum) in sums.iter_mut().enumerate() {
+            let next = O::join(*sum, O::widen(source[part * len + position]));
+            target[part * len + position] = O::narrow(if mode.is_exclusive { *sum } else { next });
+            *sum = next;
+        }
     }
 }
 
@@ -306,11 +332,13 @@ fn scan_rows<T: Copy, O: Join<T>>(mode: Mode, source: &[T], rows: &mut [O::Sum])
     }
     for (row, total) in totals.iter_mut().enumerate().skip(row) {
         let (first, end) = ((row * ROW).min(source.len()), ((row + 1) * ROW).min(source.len()));
+        let mut sum = *total;
         for (place, position) in rows[first..end].iter_mut().zip(first..) {
-            let next = O::join(*total, element(position));
-            *place = if mode.is_exclusive { *total } else { next };
-            *total = next;
+            let next = O::join(sum, element(position));
+            *place = if mode.is_exclusive { sum } else { next };
+            sum = next;
         }
+        *total = sum;
     }
     let mut sum = O::IDENTITY;
     for total in &mut totals[..source.len().div_ceil(ROW)] {

@@ -59,14 +59,21 @@ fn periodic(at: &UInt, before: usize, period: Size) -> UInt {
     (at + number(shift)) % number(period)
 }
 
+impl<T> From<T> for Edge<T> {
+    fn from(value: T) -> Edge<T> {
+        Edge::Constant(value)
+    }
+}
+
 impl<T: Element> Tensor<T> {
     /// Returns the tensor with elements added before and after each axis: `widths[i]` holds both numbers for axis `i`.
+    /// A value in place of an edge stands for [`Edge::Constant`].
     ///
     /// ```
     /// use jit::prelude::*;
     /// use jit::tensor::Edge;
     ///
-    /// assert_eq!(Tensor::from([1, 2, 3]).pad(&[(1, 2)], Edge::Constant(0)).to_vec()?, [0, 1, 2, 3, 0, 0]);
+    /// assert_eq!(Tensor::from([1, 2, 3]).pad(&[(1, 2)], 0).to_vec()?, [0, 1, 2, 3, 0, 0]);
     /// assert_eq!(Tensor::from([1, 2, 3]).pad(&[(2, 2)], Edge::Reflect).to_vec()?, [3, 2, 1, 2, 3, 2, 1]);
     /// # Ok::<(), jit::Error>(())
     /// ```
@@ -76,7 +83,8 @@ impl<T: Element> Tensor<T> {
     /// When the numbers of widths and axes differ, and when an axis without elements is padded with elements.
     #[must_use]
     #[track_caller]
-    pub fn pad(&self, widths: &[(usize, usize)], edge: Edge<T>) -> Self {
+    pub fn pad(&self, widths: &[(usize, usize)], edge: impl Into<Edge<T>>) -> Self {
+        let edge = edge.into();
         if widths.len() != self.ndim() {
             let what = format!("{} widths do not pad a tensor of shape {:?}", widths.len(), &*self.shape);
             Misuse::new(what, Site::here()).hint("pass a pair of widths for each axis, (0, 0) for none").panic();

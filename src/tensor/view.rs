@@ -39,16 +39,18 @@ impl Stride {
     /// Returns the position that is this many strides after another one, or after the first element. Modulo 2^32.
     #[track_caller]
     fn behind(self, position: Option<UInt>, count: UInt) -> UInt {
-        let (is_constant, distance) = (self.distance.is_constant(), self.distance);
-        let moved = match self.is_backward {
-            false if is(distance, 1) => count,
-            true if is_constant => count * (distance.now() as u32).wrapping_neg(),
-            _ => count * number(distance),
+        let (is_next, distance) = (is(self.distance, 1), self.distance);
+        // A sum with a negated number of elements is simplified further than a difference.
+        let is_negated = self.is_backward && distance.is_constant() && !is_next;
+        let moved = match is_next {
+            true => count,
+            false if is_negated => count * (distance.now() as u32).wrapping_neg(),
+            false => count * number(distance),
         };
         match position {
-            None if self.is_backward && !is_constant => 0_u32 - moved,
+            None if self.is_backward && !is_negated => 0_u32 - moved,
             None => moved,
-            Some(position) if self.is_backward && !is_constant => position - moved,
+            Some(position) if self.is_backward && !is_negated => position - moved,
             Some(position) => moved + position,
         }
     }

@@ -37,7 +37,31 @@ fn gathers<T: Corners, I: Integer>(make: fn(usize) -> I) {
     same(&target.to_vec().unwrap(), &cleared, call);
 }
 
+/// Elements from a position downwards, past the first one.
+fn mirrored<T: Corners, I: Integer>(first: usize, make: fn(usize) -> I) {
+    let values: Vec<T> = T::corners().into_iter().cycle().take(101).collect();
+    let lanes = 150;
+    let index = Array::opaque(make(first)) - Array::<I>::arange(lanes);
+    let wanted: Vec<T> = index
+        .to_vec()
+        .unwrap()
+        .into_iter()
+        .map(|at| values.get(at.to_bits() as usize).copied().unwrap_or_default())
+        .collect();
+    let call = |at: usize| format!("element {first} - {at} of {} by {}", T::TYPE, I::TYPE);
+    same(&resident(&values).gather(&index).to_vec().unwrap(), &wanted, call);
+    let mask = Array::<u32>::arange(lanes).lt(120);
+    let masked: Vec<T> = wanted.iter().enumerate().map(|(i, v)| if i < 120 { *v } else { T::default() }).collect();
+    same(&resident(&values).gather_masked(&index, &mask).to_vec().unwrap(), &masked, call);
+}
+
 fn reads_and_writes<T: Corners>() {
+    for first in [0, 64, 100, 149, 249] {
+        mirrored::<T, u8>(first, |p| p as u8);
+        mirrored::<T, i32>(first, |p| p as i32);
+        mirrored::<T, u32>(first, |p| p as u32);
+        mirrored::<T, i64>(first, |p| p as i64);
+    }
     gathers::<T, i8>(|p| p as i8);
     gathers::<T, i16>(|p| p as i16);
     gathers::<T, i32>(|p| p as i32);

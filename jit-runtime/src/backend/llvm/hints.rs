@@ -1,11 +1,11 @@
 //! Indices that are probably shared or consecutive in most packets, although that cannot be proven for all.
 //!
-//! Examples are rows and columns of an image whose width is not a multiple of the packet size, or neighbours with
-//! wrap-around: `(lane + 1) % width` is consecutive except for one packet in each row. Gathers at such an index check
+//! Examples are rows and columns of an image whose width is not a multiple of the packet size, neighbours with
+//! wrap-around, since `(lane + 1) % width` is consecutive except for one packet in each row, or mirrored rows. Gathers at such an index check
 //! at run time, and take the cheap path if it applies. A wrong hint costs a comparison and a branch.
 
 use super::analysis::{Analysis, Shape};
-use crate::ir::{BinaryOp, Kernel, Op, Value};
+use crate::ir::{BinaryOp, Kernel, Op, UnaryOp, Value};
 
 /// The probable relation between the lanes of most packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -14,9 +14,22 @@ pub(super) enum Hint {
     Shared,
     /// Consecutive values.
     Consecutive,
+    /// Consecutive values, the greatest in the first lane.
+    Descending,
 }
 
-/// A hint for each value of shape [`Shape::Varying`] that is probably shared or consecutive.
+impl Hint {
+    /// The relation of the negated values.
+    fn reversed(self) -> Hint {
+        match self {
+            Hint::Shared => Hint::Shared,
+            Hint::Consecutive => Hint::Descending,
+            Hint::Descending => Hint::Consecutive,
+        }
+    }
+}
+
+/// A hint for each value of shape [`Shape::Varying`] whose lanes are probably related.
 pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
     let mut hints = vec![None; kernel.types.len()];
     // A region usually comes after the one that it is nested in. If passes have changed that, a hint is missed.
@@ -58,6 +71,7 @@ fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -
             _ => None,
         },
         Op::Select(_, a, b) if of(a)? == of(b)? => of(a),
+        Op::Unary(UnaryOp::Neg | UnaryOp::Not, a) => Some(of(a)?.reversed()),
         Op::Cast(_, a) if kernel.ty(a).is_integer() => of(a),
         Op::Bitcast(_, a) if kernel.ty(a).is_integer() => of(a),
         _ => None,
@@ -65,24 +79,13 @@ fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -
 }
 
 fn binary(op: BinaryOp, a: Hint, b: Hint) -> Option<Hint> {
-    use Hint::{Consecutive, Shared};
+    use BinaryOp::{Add, And, Div, Max, Min, Or, Rem, Shr, Sub};
     match (op, a, b) {
-        (_, Shared, Shared) => Some(Shared),
-        (BinaryOp::Add | BinaryOp::And | BinaryOp::Min | BinaryOp::Max | BinaryOp::Or, Shared, Consecutive) => {
-            Some(Consecutive)
-        }
-        (BinaryOp::Div | BinaryOp::Shr, Consecutive, Shared) => Some(Shared),
-        (
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::And
-            | BinaryOp::Rem
-            | BinaryOp::Min
-            | BinaryOp::Max
-            | BinaryOp::Or,
-            Consecutive,
-            Shared,
-        ) => Some(Consecutive),
+        (_, Hint::Shared, Hint::Shared) => Some(Hint::Shared),
+        (Sub, Hint::Shared, moving) => Some(moving.reversed()),
+        (Div | Shr, Hint::Consecutive | Hint::Descending, Hint::Shared) => Some(Hint::Shared),
+        (Add | And | Min | Max | Or, Hint::Shared, moving) => Some(moving),
+        (Add | Sub | And | Rem | Min | Max | Or, moving, Hint::Shared) => Some(moving),
         _ => None,
     }
 }

@@ -85,6 +85,14 @@ impl Codegen<'_> {
         self.loaded_value(ty, loaded, self.lanes)
     }
 
+    /// Reads a vector whose first lane is at the end.
+    fn reversed_load(&self, ty: Type, address: Raw) -> Raw {
+        let vector = self.emit.vector(self.emit.memory_type(ty), self.lanes);
+        let order: Vec<u64> = (0..u64::from(self.lanes)).rev().collect();
+        let loaded = self.emit.shuffle(self.emit.load(vector, address, ty.size_bytes()), &order);
+        self.loaded_value(ty, loaded, self.lanes)
+    }
+
     pub(super) fn store(&mut self, buffer: ParamId, value: Value) {
         if self.frame != Frame::TwoBodies && is_only_written(self.kernel.param(buffer)) {
             return self.pending_stores.push(PendingStore { buffer, value });
@@ -282,6 +290,7 @@ impl Codegen<'_> {
         let expected = match hint {
             Hint::Shared => e.splat(first, self.lanes),
             Hint::Consecutive => e.add(e.splat(first, self.lanes), e.iota(ty.bits(), self.lanes, 0)),
+            Hint::Descending => e.sub(e.splat(first, self.lanes), e.iota(ty.bits(), self.lanes, 0)),
         };
         e.icmp(LLVMIntNE, indices, expected)
     }
@@ -300,6 +309,11 @@ impl Codegen<'_> {
         let (first, count) = match hint {
             Hint::Shared => (self.wide_index(index_type, first), 1),
             Hint::Consecutive => (self.consecutive_start(index_type, first), u64::from(self.lanes)),
+            // Negative, and so out of range, if the indices wrap around.
+            Hint::Descending => {
+                let last = self.emit.sub(self.wide_index(index_type, first), self.emit.i64(u64::from(self.lanes) - 1));
+                (last, u64::from(self.lanes))
+            }
         };
         let is_proven = self.is_proven(buffer, index);
         if is_proven {
@@ -321,6 +335,7 @@ impl Codegen<'_> {
                     Packets::from_elem(codegen.splat_with(&codegen.emit, value), 1)
                 }
                 Hint::Consecutive => Packets::from_elem(codegen.vector_load(ty, address, lanes), 1),
+                Hint::Descending => Packets::from_elem(codegen.reversed_load(ty, address), 1),
             },
             |codegen| {
                 let lanes = if is_proven { lanes } else { Some(codegen.inside(buffer, index_type, indices, lanes)) };

@@ -63,6 +63,7 @@ fn shape(analysis: &Analysis, value: Value) -> &'static str {
         (Shape::Linear { aligned: false }, _) => "consecutive",
         (Shape::Varying, Some(Hint::Shared)) => "probably uniform in a packet",
         (Shape::Varying, Some(Hint::Consecutive)) => "probably consecutive",
+        (Shape::Varying, Some(Hint::Descending)) => "probably consecutive, descending",
         (Shape::Varying, None) => "varying",
     }
 }

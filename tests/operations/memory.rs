@@ -41,18 +41,15 @@ fn gathers<T: Corners, I: Integer>(make: fn(usize) -> I) {
 fn mirrored<T: Corners, I: Integer>(first: usize, make: fn(usize) -> I) {
     let values: Vec<T> = T::corners().into_iter().cycle().take(101).collect();
     let lanes = 150;
-    let index = Array::opaque(make(first)) - Array::<I>::arange(lanes);
-    let wanted: Vec<T> = index
-        .to_vec()
-        .unwrap()
-        .into_iter()
-        .map(|at| values.get(at.to_bits() as usize).copied().unwrap_or_default())
-        .collect();
+    // Recorded anew each time: once evaluated, it would be read from memory.
+    let index = || Array::opaque(make(first)) - Array::<I>::arange(lanes);
+    let at = |at: I| values.get(at.to_bits() as usize).copied().unwrap_or_default();
+    let wanted: Vec<T> = index().to_vec().unwrap().into_iter().map(at).collect();
     let call = |at: usize| format!("element {first} - {at} of {} by {}", T::TYPE, I::TYPE);
-    same(&resident(&values).gather(&index).to_vec().unwrap(), &wanted, call);
+    same(&resident(&values).gather(&index()).to_vec().unwrap(), &wanted, call);
     let mask = Array::<u32>::arange(lanes).lt(120);
     let masked: Vec<T> = wanted.iter().enumerate().map(|(i, v)| if i < 120 { *v } else { T::default() }).collect();
-    same(&resident(&values).gather_masked(&index, &mask).to_vec().unwrap(), &masked, call);
+    same(&resident(&values).gather_masked(&index(), &mask).to_vec().unwrap(), &masked, call);
 }
 
 fn reads_and_writes<T: Corners>() {

@@ -52,7 +52,40 @@ fn mirrored<T: Corners, I: Integer>(first: usize, make: fn(usize) -> I) {
     same(&resident(&values).gather_masked(&index(), &mask).to_vec().unwrap(), &masked, call);
 }
 
+/// Elements at positions whose distances are the same in all packets, or nearly all.
+fn patterned<T: Corners, I: Integer>(make: fn(u32) -> I) {
+    let values: Vec<T> = T::corners().into_iter().cycle().take(301).collect();
+    let lanes = 333;
+    let number = |number: u32| Array::<I>::from(make(number));
+    let lane = || Array::<I>::arange(lanes);
+    type Index<'a, I> = (&'a dyn Fn() -> Array<I>, fn(u32) -> u32);
+    let indices: [Index<'_, I>; 9] = [
+        (&|| lane() / number(2), |i| i / 2),
+        (&|| lane() / number(4) * number(3) + number(1), |i| i / 4 * 3 + 1),
+        (&|| lane() % number(8) + Array::opaque(make(296)), |i| i % 8 + 296),
+        (&|| lane() ^ number(1), |i| i ^ 1),
+        (&|| lane() * number(2), |i| i * 2),
+        (&|| lane() / number(3), |i| i / 3),
+        (&|| number(299) - lane() / number(2), |i| 299 - i / 2),
+        (&|| number(100) - lane() * number(2), |i| 100_u32.wrapping_sub(i * 2)),
+        (&|| (lane() & number(3)) + (lane() >> number(2)), |i| (i & 3) + (i >> 2)),
+    ];
+    for (number, (index, host)) in indices.into_iter().enumerate() {
+        let at = |i: u32| values.get(host(i) as usize).copied().unwrap_or_default();
+        let wanted: Vec<T> = (0..lanes as u32).map(at).collect();
+        let call = |at: usize| format!("lane {at} of {} by {}, pattern {number}", T::TYPE, I::TYPE);
+        same(&resident(&values).gather(&index()).to_vec().unwrap(), &wanted, call);
+        let mask = Array::<u32>::arange(lanes).lt(200) & Array::<u32>::arange(lanes).ne(17);
+        let masked = wanted.iter().enumerate().map(|(i, v)| if i < 200 && i != 17 { *v } else { T::default() });
+        let found = resident(&values).gather_masked(&index(), &mask).to_vec().unwrap();
+        same(&found, &masked.collect::<Vec<T>>(), call);
+    }
+}
+
 fn reads_and_writes<T: Corners>() {
+    patterned::<T, i32>(|number| number as i32);
+    patterned::<T, u32>(|number| number);
+    patterned::<T, u64>(u64::from);
     for first in [0, 64, 100, 149, 249] {
         mirrored::<T, u8>(first, |p| p as u8);
         mirrored::<T, i32>(first, |p| p as i32);

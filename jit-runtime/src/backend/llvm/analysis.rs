@@ -7,7 +7,9 @@
 //! Inside a loop that lanes exit at different times, all *active* lanes have run the same number of iterations. So a
 //! counter is uniform inside it, although its final value is not.
 
+use super::codegen::READABLE_PADDING;
 use super::hints::{self, Hint};
+use super::patterns::{self, Pattern};
 use super::ranges::Ranges;
 use super::rows::Rows;
 use super::streams::Streams;
@@ -66,6 +68,8 @@ pub(super) struct Analysis {
     pub(super) hints: Vec<Option<Hint>>,
     /// The sums of such a value and a shared one.
     pub(super) moved: Vec<Option<(Value, Value)>>,
+    /// The expected lanes of other varying integers.
+    pub(super) patterns: Vec<Option<Pattern>>,
     /// Gathers that are executed together.
     pub(super) rows: Rows,
     /// Gathers that read streams.
@@ -98,6 +102,23 @@ impl Analysis {
     pub(super) fn index_hint(&self, kernel: &Kernel, index: Value) -> Option<Hint> {
         let is_checkable = self.shape(index) == Shape::Varying && kernel.ty(index).bits() >= 32;
         if is_checkable { self.hints[index.index()] } else { None }
+    }
+
+    /// Whether a gather may compare an index with what is expected.
+    pub(super) fn is_checked_at_run_time(&self, kernel: &Kernel, index: Value) -> bool {
+        self.index_hint(kernel, index).is_some() || self.patterns[index.index()].is_some()
+    }
+
+    /// The expected lanes of the index of a gather of elements of a type, if they can be checked at run time, are read as
+    /// one vector, and are not what a hint may say.
+    pub(super) fn index_pattern(&self, kernel: &Kernel, index: Value, ty: Type, lanes: u32) -> Option<&Pattern> {
+        let is_checkable = self.shape(index) == Shape::Varying && kernel.ty(index).bits() >= 32;
+        let pattern = self.patterns[index.index()].as_ref().filter(|_| is_checkable)?;
+        let (count, size) = (pattern.part(lanes).count, ty.size_bytes() as u64);
+        let read = count.next_power_of_two();
+        // Two registers of words, and not more after the last element than may be read past the end of a buffer.
+        let is_small = read * size <= 8 * u64::from(lanes) && (read - count) * size <= READABLE_PADDING as u64;
+        (is_small && !pattern.is_simple(lanes)).then_some(pattern)
     }
 
     /// The bits of a value, if it is constant.
@@ -157,12 +178,13 @@ impl<'k> Solver<'k> {
         let kernel = self.kernel;
         self.region(TOP);
         let hoisted = self.hoisted();
-        let (used, hints, moved) = (used(kernel), Vec::new(), Vec::new());
+        let (used, hints, moved, patterns) = (used(kernel), Vec::new(), Vec::new(), Vec::new());
         let (rows, streams, ranges) = (Rows::default(), Streams::default(), Ranges::default());
         let (shapes, constants) = (self.shapes.clone(), self.constants.clone());
-        let mut analysis = Analysis { used, hoisted, hints, moved, rows, streams, ranges, shapes, constants };
+        let mut analysis = Analysis { used, hoisted, hints, moved, patterns, rows, streams, ranges, shapes, constants };
         analysis.hints = hints::hints(kernel, &analysis);
         analysis.moved = hints::moved(kernel, &analysis);
+        analysis.patterns = patterns::patterns(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.streams = Streams::of(kernel, &analysis);
         analysis

@@ -167,7 +167,7 @@ fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
         Op::LocalRead { .. } | Op::LocalWrite { .. } => true,
         ref op if op.has_regions() => true,
         Op::Scatter { reduce: Some(_), .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => true,
-        Op::Gather { index, .. } if analysis.index_hint(kernel, index).is_some() => true,
+        Op::Gather { index, .. } if analysis.is_checked_at_run_time(kernel, index) => true,
         Op::Gather { buffer, index, mask } | Op::Scatter { buffer, index, mask, .. } => {
             let is_linear = matches!(analysis.shape(index), Shape::Linear { .. });
             is_linear && mask.is_none() && !analysis.ranges.is_proven(region, buffer, index)

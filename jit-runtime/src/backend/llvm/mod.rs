@@ -4,7 +4,7 @@
 //! |---|---|
 //! | find and load libLLVM | `discover`, `library`, `symbols` |
 //! | LLVM's description of the processor | `machine` |
-//! | which values are uniform or consecutive | `analysis`, `hints` |
+//! | which values are uniform or consecutive | `analysis`, `hints`, `patterns` |
 //! | the number of lanes in a packet | `narrow` |
 //! | the number of packets that a body processes | `interleave`, `parallelism` |
 //! | gathers of neighbouring elements | `rows` |
@@ -37,6 +37,7 @@ mod library;
 mod machine;
 mod narrow;
 mod parallelism;
+mod patterns;
 mod polls;
 mod ranges;
 mod rows;

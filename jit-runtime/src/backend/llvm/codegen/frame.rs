@@ -18,7 +18,7 @@ pub(in crate::backend::llvm) const TWO_BODIES_LIMIT: usize = 256;
 const TWO_PLAIN_BODIES_LIMIT: usize = 24;
 
 /// How far loads may reach past the end of a buffer.
-pub(super) const READABLE_PADDING: usize = 64;
+pub(in crate::backend::llvm) const READABLE_PADDING: usize = 64;
 
 /// How groups that are partially in the range are handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

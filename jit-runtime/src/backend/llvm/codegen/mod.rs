@@ -29,7 +29,7 @@ mod verify;
 mod within_rows;
 mod words;
 
-pub(super) use frame::TWO_BODIES_LIMIT;
+pub(super) use frame::{READABLE_PADDING, TWO_BODIES_LIMIT};
 pub(super) use local::local_bytes;
 
 use bounds::Reach;
@@ -103,6 +103,8 @@ struct Codegen<'a> {
     shared_divisors: FxHashMap<Value, SharedDivisor>,
     /// For packets of indices that were compared with an expected pattern: whether they differ, and the first one.
     compared: FxHashMap<(Raw, Hint), (Raw, Raw)>,
+    /// The same for other patterns.
+    compared_parts: FxHashMap<Raw, (Raw, Raw)>,
     /// The innermost loop, if it has streams.
     iteration: Option<Iteration>,
     /// The memory of streams, by their numbers.
@@ -189,6 +191,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         limit_vectors: FxHashMap::default(),
         shared_divisors: FxHashMap::default(),
         compared: FxHashMap::default(),
+        compared_parts: FxHashMap::default(),
         iteration: None,
         windows: FxHashMap::default(),
         locals: Vec::new(),

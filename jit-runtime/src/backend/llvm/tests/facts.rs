@@ -72,7 +72,12 @@ fn shape(analysis: &Analysis, value: Value) -> &'static str {
 fn access(kernel: &Kernel, analysis: &Analysis, region: crate::ir::RegionId, inst: &Inst) -> Option<String> {
     let (Op::Gather { buffer, index, .. } | Op::Scatter { buffer, index, .. }) = inst.op else { return None };
     let range = if analysis.ranges.is_proven(region, buffer, index) { "in range" } else { "checked" };
-    let hint = if analysis.index_hint(kernel, index).is_some() { ", looks at run time" } else { "" };
+    let part = analysis.index_pattern(kernel, index, kernel.param(buffer).ty(), target().lanes as u32);
+    let hint = match part.filter(|_| matches!(inst.op, Op::Gather { .. })) {
+        Some(part) => format!(", reads {} elements at once", part.part(target().lanes as u32).count),
+        None if analysis.index_hint(kernel, index).is_some() => ", looks at run time".to_owned(),
+        None => String::new(),
+    };
     let stream = if analysis.streams.number(inst.first).is_some() { ", advances by one" } else { "" };
     Some(format!("{range}{hint}{stream}"))
 }

@@ -578,3 +578,40 @@ fn a_written_array_is_the_input_of_a_prefix_sum_whose_result_is_written() {
         assert_eq!(counts.to_vec().unwrap(), [1, 1, 0, 2]);
     });
 }
+
+#[test]
+fn scatters_to_positions_that_interleave_keep_their_order_where_they_meet() {
+    let positions: Vec<(u32, u32)> = (1..5).flat_map(|factor| [0, 1, 2, 3, 5, 7].map(|rest| (factor, rest))).collect();
+    on_each_device(|| {
+        for (first, second) in positions.iter().flat_map(|first| positions.iter().map(move |second| (first, second))) {
+            let third = &(first.0, second.1 + 1);
+            let mut wanted = vec![0_u32; 250];
+            let mut target = UInt::zeros(250);
+            for (number, (factor, rest)) in [first, second, third].into_iter().enumerate() {
+                let value = |lane: u32| lane + 1000 * (number as u32 + 1);
+                target.scatter(UInt::arange(70) + value(0), &(UInt::arange(70) * *factor + *rest));
+                for lane in 0..70 {
+                    if let Some(place) = wanted.get_mut((lane * factor + rest) as usize) {
+                        *place = value(lane);
+                    }
+                }
+            }
+            assert_eq!(target.to_vec().unwrap(), wanted, "{first:?} {second:?} {third:?}");
+        }
+    });
+}
+
+#[test]
+fn scatters_to_positions_that_interleave_read_what_was_there_before() {
+    on_each_device(|| {
+        let mut target = UInt::arange(300) * 10;
+        let lane = UInt::arange(100);
+        // Each reads what a neighbour's lane wrote in the scatter before.
+        target.scatter(target.gather(&(&lane * 3 + 2)), &(&lane * 3));
+        target.scatter(target.gather(&((&lane + 1) * 3)), &(&lane * 3 + 1));
+        let mut wanted: Vec<u32> = (0..300).map(|i| i * 10).collect();
+        (0..100).for_each(|i| wanted[i * 3] = wanted[i * 3 + 2]);
+        (0..100).for_each(|i| wanted[i * 3 + 1] = wanted.get((i + 1) * 3).copied().unwrap_or(0));
+        assert_eq!(target.to_vec().unwrap(), wanted);
+    });
+}

@@ -301,3 +301,41 @@ fn sums_along_axes_share_an_expression_of_many_arrays_and_compute_one_of_few() {
         }
     });
 }
+
+/// Elements of pixels, written one after another.
+#[jit]
+fn interleaved(red: &Float, green: &Float, blue: &Float) -> Float {
+    let mut pixels = Float::zeros(red.width() * 3);
+    let i = UInt::arange(red.width());
+    pixels[3 * i] = red;
+    pixels[3 * i + 1] = green;
+    pixels[3 * i + 2] = blue;
+    pixels
+}
+
+#[freeze]
+fn frozen_interleaved(red: &Float, green: &Float, blue: &Float) -> Float {
+    interleaved(red, green, blue)
+}
+
+#[test]
+fn scatters_to_elements_of_pixels_are_one_kernel() {
+    let arguments = |call: u32| {
+        let ramp = |first: f32| resident(&(0..500 + call).map(|i| i as f32 + first).collect::<Vec<f32>>());
+        [ramp(0.0), ramp(0.25), ramp(0.5)]
+    };
+    on_each_device(|| {
+        let [red, green, blue] = arguments(0);
+        // The zeros are another one.
+        assert_eq!(kernels(|| drop(jit::eval(&interleaved(&red, &green, &blue)))).0, [500, 1500]);
+        let pixels = interleaved(&red, &green, &blue).to_vec().unwrap();
+        let wanted: Vec<f32> = (0..1500).map(|i| (i / 3) as f32 + (i % 3) as f32 * 0.25).collect();
+        assert_eq!(pixels, wanted);
+        compare(
+            arguments,
+            |[red, green, blue]| interleaved(red, green, blue),
+            |[red, green, blue]| frozen_interleaved(red, green, blue),
+            || frozen_interleaved::stats().recordings,
+        );
+    });
+}

@@ -18,9 +18,9 @@
 
 pub(crate) mod activity;
 pub(crate) mod blocks;
-pub(crate) mod columns;
 pub(crate) mod branch;
 mod branches_to_switch;
+pub(crate) mod columns;
 pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod function_label;
@@ -36,6 +36,7 @@ pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod region;
 pub(crate) mod report;
+mod residue;
 pub(crate) mod scatter;
 pub(crate) mod substitute;
 pub(crate) mod switch;

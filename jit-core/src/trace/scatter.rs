@@ -19,7 +19,7 @@ use jit_runtime::report::Assertion;
 
 use super::index_range::is_never_inside;
 use super::region::{self, Writes};
-use super::{local, record};
+use super::{local, record, residue};
 use crate::graph::node::Var;
 use crate::graph::numbering;
 use crate::graph::op::Op;
@@ -109,6 +109,7 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_disjoint: bool) ->
     if mask.as_ref().is_some_and(|mask| mask.width() == 0 || mask.literal() == Some(0)) {
         return None;
     }
+    let is_disjoint = is_disjoint || how == How::Write && residue::is_disjoint(target, index);
     let node = append(target, request, mask, is_disjoint, OldValue::Unused, site);
     region::note_effect();
     Some(node)

@@ -4,10 +4,9 @@ use super::lengths::product;
 use super::{Axis, Tensor};
 use crate::{Element, Number, ReduceOp, Scan, Size};
 
-/// Along an axis with at least this many neighbours in memory, elements are combined where they are …
-const NEIGHBOURS: usize = 8;
-/// … if there are so many columns. Otherwise the axis is moved to the end.
-const COLUMNS: usize = 64;
+/// Along an axis with more neighbours in memory than this, elements are combined where they are; another axis is moved to
+/// the end.
+const FEW_NEIGHBOURS: usize = 8;
 
 impl<T: Element> Tensor<T> {
     /// Returns the reduction, along an axis, of all elements up to each one: see
@@ -40,9 +39,8 @@ impl<T: Element> Tensor<T> {
     /// Returns the lengths before, of, and after an axis whose elements are combined where they are.
     fn columns(&self, axis: usize, op: ReduceOp) -> Option<[Size; 3]> {
         let lengths = [&self.shape[..axis], &self.shape[axis..=axis], &self.shape[axis + 1..]].map(product);
-        let [outer, _, inner] = lengths;
         let has_derivative = matches!(op, ReduceOp::Add) || !self.array.grad_enabled();
-        (has_derivative && inner >= NEIGHBOURS && outer * inner >= COLUMNS).then_some(lengths)
+        (has_derivative && lengths[2] > FEW_NEIGHBOURS).then_some(lengths)
     }
 }
 

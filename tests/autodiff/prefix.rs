@@ -38,6 +38,19 @@ fn sums_and_products_have_derivatives_even_at_zeros() {
 }
 
 #[test]
+fn sums_along_the_middle_of_three_axes_have_derivatives() {
+    let values: Vec<f64> = VALUES.into_iter().chain([0.25]).collect();
+    on_each_device(|| {
+        let both = |scan| [[2, 3, 2], [1, 4, 3]].map(|lengths| (scan, lengths));
+        for (scan, lengths) in scans().into_iter().flat_map(both) {
+            let summed = |x: Float64| x.prefix_columns(ReduceOp::Add, scan, lengths.map(Into::into));
+            check_function(&format!("{scan:?} {lengths:?}"), &summed, &values);
+            check_second(&format!("{scan:?} {lengths:?}"), &summed, &values);
+        }
+    });
+}
+
+#[test]
 fn extremes_have_derivatives() {
     on_each_device(|| {
         for scan in scans() {

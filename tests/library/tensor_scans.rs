@@ -12,7 +12,7 @@ const SCANS: [Scan; 4] =
     [Scan::inclusive(), Scan::exclusive(), Scan::inclusive().reverse(), Scan::exclusive().reverse()];
 
 /// Lengths before, of, and after the axis.
-const SHAPES: [[usize; 3]; 5] = [[1, 5, 64], [3, 7, 32], [2, 40, 33], [1, 2048, 65], [9, 1, 8]];
+const SHAPES: [[usize; 3]; 5] = [[1, 5, 64], [3, 7, 32], [2, 40, 33], [1, 2048, 65], [9, 1, 9]];
 /// Axes that are divided into parts, the last one shorter.
 const LONG: [[usize; 3]; 2] = [[1, 2049, 64], [2, 2100, 33]];
 

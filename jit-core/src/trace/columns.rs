@@ -110,7 +110,8 @@ impl<'a> Parts<'a> {
         recorder.finish(vec![next(&state[0]), total]).swap_remove(1)
     }
 
-    /// Returns the prefix reductions. Those of a part begin with the reduction of the parts before it, if there are any.
+    /// Returns the prefix reductions. Those of a part begin with the reduction of the parts before it, if there are
+    /// any.
     #[track_caller]
     fn scanned(&self, before: Option<&Var>) -> Var {
         let target = record::literal(self.source.ty(), 0, self.source.width());

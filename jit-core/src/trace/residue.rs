@@ -1,5 +1,5 @@
-//! Positions that are a multiple of a number, and a rest: `lane * 3 + 1`. Scatters at positions of different rests write
-//! different elements, whatever their lanes are, so one kernel may run them.
+//! Positions that are a multiple of a number, and a rest: `lane * 3 + 1`. Scatters at positions of different rests
+//! write different elements, whatever their lanes are, so one kernel may run them.
 
 use super::index_range::{is_lane_index, most};
 use crate::graph::node::Var;

@@ -98,10 +98,14 @@ impl Analysis {
         self.shapes[value.index()]
     }
 
+    /// Whether an index is compared at run time with what is expected.
+    fn is_checkable(&self, kernel: &Kernel, index: Value) -> bool {
+        self.shape(index) == Shape::Varying && kernel.ty(index).bits() >= 32
+    }
+
     /// The probable shape of a varying index, if it can be checked at run time.
     pub(super) fn index_hint(&self, kernel: &Kernel, index: Value) -> Option<Hint> {
-        let is_checkable = self.shape(index) == Shape::Varying && kernel.ty(index).bits() >= 32;
-        if is_checkable { self.hints[index.index()] } else { None }
+        if self.is_checkable(kernel, index) { self.hints[index.index()] } else { None }
     }
 
     /// Whether a gather may compare an index with what is expected.
@@ -109,11 +113,10 @@ impl Analysis {
         self.index_hint(kernel, index).is_some() || self.patterns[index.index()].is_some()
     }
 
-    /// The expected lanes of the index of a gather of elements of a type, if they can be checked at run time, are read as
-    /// one vector, and are not what a hint may say.
+    /// The expected lanes of the index of a gather of elements of a type, if they can be checked at run time, are read
+    /// as one vector, and are not what a hint may say.
     pub(super) fn index_pattern(&self, kernel: &Kernel, index: Value, ty: Type, lanes: u32) -> Option<&Pattern> {
-        let is_checkable = self.shape(index) == Shape::Varying && kernel.ty(index).bits() >= 32;
-        let pattern = self.patterns[index.index()].as_ref().filter(|_| is_checkable)?;
+        let pattern = self.patterns[index.index()].as_ref().filter(|_| self.is_checkable(kernel, index))?;
         let (count, size) = (pattern.part(lanes).count, ty.size_bytes() as u64);
         let read = count.next_power_of_two();
         // Two registers of words, and not more after the last element than may be read past the end of a buffer.

@@ -1,8 +1,9 @@
 //! Indices that are probably shared or consecutive in most packets, although that cannot be proven for all.
 //!
 //! Examples are rows and columns of an image whose width is not a multiple of the packet size, neighbours with
-//! wrap-around, since `(lane + 1) % width` is consecutive except for one packet in each row, or mirrored rows. Gathers at such an index check
-//! at run time, and take the cheap path if it applies. A wrong hint costs a comparison and a branch.
+//! wrap-around, since `(lane + 1) % width` is consecutive except for one packet in each row, or mirrored rows. Gathers
+//! at such an index check at run time, and take the cheap path if it applies. A wrong hint costs a comparison and a
+//! branch.
 
 use super::analysis::{Analysis, Shape};
 use crate::ir::{BinaryOp, Kernel, Op, UnaryOp, Value};

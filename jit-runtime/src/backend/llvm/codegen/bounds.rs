@@ -272,8 +272,8 @@ impl Codegen<'_> {
 
     /// The first of a group's consecutive indices, or zero if all of them are out of range.
     ///
-    /// An access whose mask is empty does nothing wherever it points, but where no memory is, AMD's processors find that
-    /// out in microcode: some hundred cycles for each vector on Zen 4.
+    /// An access whose mask is empty does nothing wherever it points, but where no memory is, AMD's processors find
+    /// that out in microcode: some hundred cycles for each vector on Zen 4.
     fn near_start(&self, buffer: ParamId, first: Raw) -> Raw {
         let e = &self.emit;
         let before = e.i64(self.step() - 1);

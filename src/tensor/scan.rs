@@ -4,8 +4,8 @@ use super::lengths::product;
 use super::{Axis, Tensor};
 use crate::{Element, Number, ReduceOp, Scan, Size};
 
-/// Along an axis with more neighbours in memory than this, elements are combined where they are; another axis is moved to
-/// the end.
+/// Along an axis with more neighbours in memory than this, elements are combined where they are; another axis is moved
+/// to the end.
 const FEW_NEIGHBOURS: usize = 8;
 
 impl<T: Element> Tensor<T> {

@@ -10,7 +10,8 @@ const FEW_NEIGHBOURS: usize = 8;
 
 impl<T: Element> Tensor<T> {
     /// Returns the reduction, along an axis, of all elements up to each one: see
-    /// [`Array::prefix`](crate::Array::prefix).
+    /// [`Array::prefix`](crate::Array::prefix). Along an axis with more than eight neighbours in memory, floats are
+    /// combined one after another, up to 2048, and in parts of 1024 if there are more.
     ///
     /// ```
     /// use jit::prelude::*;

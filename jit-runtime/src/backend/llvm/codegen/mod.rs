@@ -19,6 +19,7 @@ mod frame;
 mod half_floats;
 mod local;
 mod memory;
+mod parts;
 mod poll;
 mod private;
 mod reduce;

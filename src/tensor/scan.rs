@@ -34,9 +34,7 @@ impl<T: Element> Tensor<T> {
         let array = rows.array.prefix(op, scan.per_block(self.shape[axis]));
         rows.with_array(array).move_axis(-1, axis)
     }
-}
 
-impl<T: Element> Tensor<T> {
     /// Returns the lengths before, of, and after an axis whose elements are combined where they are.
     fn columns(&self, axis: usize, op: ReduceOp) -> Option<[Size; 3]> {
         let lengths = [&self.shape[..axis], &self.shape[axis..=axis], &self.shape[axis + 1..]].map(product);

@@ -40,7 +40,7 @@ impl Stride {
     #[track_caller]
     fn behind(self, position: Option<UInt>, count: UInt) -> UInt {
         let (is_next, distance) = (is(self.distance, 1), self.distance);
-        // A sum with a negated number of elements is simplified further than a difference.
+        // Sums of multiples are reassociated, differences are not. But a difference of one shows mirrored neighbours.
         let is_negated = self.is_backward && distance.is_constant() && !is_next;
         let moved = match is_next {
             true => count,

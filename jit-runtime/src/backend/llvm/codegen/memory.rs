@@ -273,14 +273,25 @@ impl Codegen<'_> {
             let distance = self.scalar(distance);
             return (differs, self.emit.add(first, distance));
         }
-        let indices = self.vectors(index)[packet];
+        let (indices, ty) = (self.vectors(index)[packet], self.ty(index));
+        self.compared_once(indices, Some(hint), |codegen, first| codegen.expected(hint, ty, first))
+    }
+
+    /// Whether the indices of a packet differ from those that are expected if the first one is what it is, and that
+    /// one. `None` stands for the pattern of the indices, of which there is one.
+    pub(super) fn compared_once(
+        &mut self,
+        indices: Raw,
+        hint: Option<Hint>,
+        expected: impl FnOnce(&Self, Raw) -> Raw,
+    ) -> (Raw, Raw) {
         if let Some(&compared) = self.compared.get(&(indices, hint)) {
             return compared;
         }
         let mut first = None;
         let differs = self.emit.after_definition(indices, |e| {
             let start = *first.insert(e.extract_element(indices, e.i64(0)));
-            self.any(&Packets::from_elem(self.differing(hint, self.ty(index), indices, start), 1))
+            self.any(&Packets::from_elem(e.icmp(LLVMIntNE, indices, expected(self, start)), 1))
         });
         let compared = (differs, first.expect("code that follows a definition is generated at once"));
         if !self.emit.is_constant(indices) {
@@ -289,15 +300,14 @@ impl Codegen<'_> {
         compared
     }
 
-    /// The lanes whose index differs from the expected pattern.
-    fn differing(&self, hint: Hint, ty: Type, indices: Raw, first: Raw) -> Raw {
-        let e = &self.emit;
-        let expected = match hint {
-            Hint::Shared => e.splat(first, self.lanes),
-            Hint::Consecutive => e.add(e.splat(first, self.lanes), e.iota(ty.bits(), self.lanes, 0)),
-            Hint::Descending => e.sub(e.splat(first, self.lanes), e.iota(ty.bits(), self.lanes, 0)),
-        };
-        e.icmp(LLVMIntNE, indices, expected)
+    /// The indices that a hint lets expect.
+    fn expected(&self, hint: Hint, ty: Type, first: Raw) -> Raw {
+        let (e, all) = (&self.emit, self.emit.splat(first, self.lanes));
+        match hint {
+            Hint::Shared => all,
+            Hint::Consecutive => e.add(all, e.iota(ty.bits(), self.lanes, 0)),
+            Hint::Descending => e.sub(all, e.iota(ty.bits(), self.lanes, 0)),
+        }
     }
 
     /// Gathers a packet, after comparing its indices with the expected pattern.
@@ -307,8 +317,8 @@ impl Codegen<'_> {
             None => self.compared(hint, index, packet),
             Some(lanes) => {
                 let first = self.emit.extract_element(indices, self.emit.i64(0));
-                let differs = self.emit.and(self.differing(hint, index_type, indices, first), lanes);
-                (self.any(&Packets::from_elem(differs, 1)), first)
+                let differs = self.emit.icmp(LLVMIntNE, indices, self.expected(hint, index_type, first));
+                (self.any(&Packets::from_elem(self.emit.and(differs, lanes), 1)), first)
             }
         };
         let (first, count) = match hint {

@@ -103,9 +103,7 @@ struct Codegen<'a> {
     /// Divisors that are known before the first lane.
     shared_divisors: FxHashMap<Value, SharedDivisor>,
     /// For packets of indices that were compared with an expected pattern: whether they differ, and the first one.
-    compared: FxHashMap<(Raw, Hint), (Raw, Raw)>,
-    /// The same for other patterns.
-    compared_parts: FxHashMap<Raw, (Raw, Raw)>,
+    compared: FxHashMap<(Raw, Option<Hint>), (Raw, Raw)>,
     /// The innermost loop, if it has streams.
     iteration: Option<Iteration>,
     /// The memory of streams, by their numbers.
@@ -192,7 +190,6 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         limit_vectors: FxHashMap::default(),
         shared_divisors: FxHashMap::default(),
         compared: FxHashMap::default(),
-        compared_parts: FxHashMap::default(),
         iteration: None,
         windows: FxHashMap::default(),
         locals: Vec::new(),

@@ -1,7 +1,5 @@
 //! Gathers from a small part of memory, which is read as one vector: see [`patterns`](crate::backend::llvm::patterns).
 
-use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
-
 use super::{Codegen, Packets};
 use crate::backend::llvm::emit::Raw;
 use crate::backend::llvm::patterns::Pattern;
@@ -44,29 +42,18 @@ impl Codegen<'_> {
     /// Whether the indices of a packet differ from a pattern, and the first one. Of a sum, the value that varies is
     /// compared, once for all sums.
     fn compared_with(&mut self, pattern: &Pattern, index: Value, packet: usize) -> (Raw, Raw) {
-        if let Some((indices, distance)) = pattern.moved {
-            let inner = self.analysis.patterns[indices.index()].clone();
-            if let Some(inner) = inner {
-                let (differs, first) = self.compared_with(&inner, indices, packet);
-                return (differs, self.emit.add(first, self.scalar(distance)));
-            }
+        if let Some((indices, distance)) = pattern.moved
+            && let Some(inner) = self.analysis.patterns[indices.index()].clone()
+        {
+            let (differs, first) = self.compared_with(&inner, indices, packet);
+            return (differs, self.emit.add(first, self.scalar(distance)));
         }
-        let (indices, ty) = (self.vectors(index)[packet], self.ty(index));
-        if let Some(&compared) = self.compared_parts.get(&indices) {
-            return compared;
-        }
-        let mut first = None;
-        let differs = self.emit.after_definition(indices, |e| {
-            let start = *first.insert(e.extract_element(indices, e.i64(0)));
-            let distances = pattern.distances(self.lanes).iter();
-            let distances: Vec<Raw> = distances.map(|&distance| e.int_const(ty.bits(), distance as u64)).collect();
-            let expected = e.add(e.splat(start, self.lanes), e.const_vector(&distances));
-            self.any(&Packets::from_elem(e.icmp(LLVMIntNE, indices, expected), 1))
-        });
-        let compared = (differs, first.expect("code that follows a definition is generated at once"));
-        if !self.emit.is_constant(indices) {
-            self.compared_parts.insert(indices, compared);
-        }
-        compared
+        let (indices, bits) = (self.vectors(index)[packet], self.ty(index).bits());
+        self.compared_once(indices, None, |codegen, first| {
+            let e = &codegen.emit;
+            let distances = pattern.distances(codegen.lanes).iter();
+            let distances: Vec<Raw> = distances.map(|&distance| e.int_const(bits, distance as u64)).collect();
+            e.add(e.splat(first, codegen.lanes), e.const_vector(&distances))
+        })
     }
 }

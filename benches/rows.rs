@@ -165,6 +165,13 @@ const ROWS: &[Row] = &[
     Row { name: "G33a", what: "product of 32 × 784 and the transpose of 128 × 784", run: general::layers::linear },
     Row { name: "G33b", what: "product of `bf16`, 256 × 512 and the transpose of 384 × 512",
         run: general::layers::halves },
+    Row { name: "G34", what: "sums along both axes, 1500 × 2000", run: general::arrangements::integral_image },
+    Row { name: "G35", what: "Cholesky's factors of 300 000 matrices, 4 × 4",
+        run: general::arrangements::small_matrices },
+    Row { name: "G36a", what: "base64 of 6 000 000 bytes", run: general::arrangements::base64 },
+    Row { name: "G36b", what: "a picture of 1000² pixels, enlarged twice", run: general::arrangements::enlargement },
+    Row { name: "G37a", what: "transposition of 3000 × 2000", run: general::arrangements::transposition },
+    Row { name: "G37b", what: "transposition of 2048 × 4096", run: general::arrangements::transposition_of_powers },
 ];
 
 /// The options of the command line.

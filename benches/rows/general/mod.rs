@@ -23,7 +23,9 @@
 //! | `series.rs` | moving averages, exponential smoothing |
 //! | `columns.rs` | means and variances of columns |
 //! | `layers.rs` | convolutions, their derivatives, products of matrices |
+//! | `arrangements.rs` | sums along both axes, small matrices, base64, enlargement, transposition |
 
+pub(crate) mod arrangements;
 pub(crate) mod automata;
 pub(crate) mod bodies;
 pub(crate) mod bytes;

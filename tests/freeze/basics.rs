@@ -275,3 +275,26 @@ fn methods_have_constexpr_parameters() {
     crate::frozen_only!();
     assert_eq!(Filter::powers_stats().recordings, 2);
 }
+
+#[jit]
+fn from_the_end(x: &Float) -> Float {
+    let (n, share) = (x.width() as i32, 1.0 / x.width() as f32);
+    let i = Int::arange(x.width() as usize);
+    x[n - 1 - i] * share
+}
+
+#[freeze]
+fn frozen_from_the_end(x: &Float) -> Float {
+    from_the_end(x)
+}
+
+#[test]
+fn a_size_that_is_cast_is_a_number_of_the_recording() {
+    for (width, recordings) in [(4, 1), (8, 2), (4, 2)] {
+        let x = Float::arange(width).make_opaque();
+        let wanted: Vec<f32> = (0..width).rev().map(|i| i as f32 / width as f32).collect();
+        assert_eq!(from_the_end(&x).to_vec().unwrap(), wanted);
+        assert_eq!(frozen_from_the_end(&x).to_vec().unwrap(), wanted);
+        crate::frozen_only!(assert_eq!(frozen_from_the_end::stats().recordings, recordings));
+    }
+}

@@ -137,6 +137,11 @@ impl SizeCast {
         self.0 as u128
     }
 
+    /// Returns the same, for a cast to `bool`, which Rust refuses.
+    pub fn host_bool(&self) -> u128 {
+        self.host()
+    }
+
     /// Returns the result of Rust's cast.
     pub fn finish<T>(&self, value: T) -> T {
         value

@@ -32,6 +32,7 @@ pub struct Target {
     /// Whether there are mask registers, so that masked arithmetic of every type costs nothing extra.
     has_masks: bool,
     has_f16c: bool,
+    register_bits: u32,
 }
 
 #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "properties that only the code generator needs"))]
@@ -51,7 +52,8 @@ impl Target {
             0
         };
         let has_f16c = has("f16c");
-        Target { architecture, cpu, features, lanes, interleave: None, verifies_accesses: false, has_masks, has_f16c }
+        let (interleave, verifies_accesses, register_bits) = (None, false, 32 * lanes as u32);
+        Target { architecture, cpu, features, lanes, interleave, verifies_accesses, has_masks, has_f16c, register_bits }
     }
 
     /// The same with a fixed number of packets per loop body.
@@ -101,6 +103,11 @@ impl Target {
     /// Whether there are instructions that convert between `f16` and `f32`.
     pub(crate) fn converts_f16(&self) -> bool {
         self.architecture == Architecture::Aarch64 || self.has_f16c
+    }
+
+    /// The bits of a vector register.
+    pub(crate) fn register_bits(&self) -> u32 {
+        self.register_bits
     }
 
     /// Vector registers.

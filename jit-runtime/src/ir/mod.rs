@@ -103,6 +103,8 @@ pub use kernel::{
     Access, Inst, Kernel, LocalId, LocalMemory, MAX_LOCAL_BYTES, Param, ParamId, Region, RegionId, TOP, Value,
 };
 pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, Types, UnaryOp};
+#[cfg(feature = "llvm")]
+pub(crate) use operands::for_each_nested_operand;
 pub use parse::{ParseError, parse};
 pub use types::Type;
 pub use verify::{VerifyError, verify};

@@ -1,7 +1,7 @@
 //! The operands of kernel IR operations: the values that they read, the regions that they own, and the memory that they
 //! write. Passes and backends walk kernels by these, and no other file lists the operands of operations.
 
-use super::kernel::{RegionId, Value};
+use super::kernel::{Kernel, RegionId, Value};
 use super::op::Op;
 
 impl Op {
@@ -85,5 +85,15 @@ impl Op {
             self,
             Op::Store { .. } | Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. } | Op::Reduce { .. }
         )
+    }
+}
+
+/// Calls a function with each value that an operation or its nested regions read or yield.
+pub(crate) fn for_each_nested_operand(kernel: &Kernel, op: &Op, visit: &mut impl FnMut(Value)) {
+    op.for_each_operand(&mut *visit);
+    for region in op.regions() {
+        let region = kernel.region(region);
+        region.yields.iter().copied().for_each(&mut *visit);
+        region.insts.iter().for_each(|inst| for_each_nested_operand(kernel, &inst.op, visit));
     }
 }

@@ -14,7 +14,7 @@ use super::ranges::Ranges;
 use super::rows::Rows;
 use super::streams::Streams;
 use super::within_rows;
-use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
+use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value, for_each_nested_operand};
 
 /// The relation between the lanes of a packet, for one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,16 +149,6 @@ fn used(kernel: &Kernel) -> Vec<bool> {
         }
     }
     used
-}
-
-/// Calls a function with each value that an operation or its nested regions read or yield.
-pub(super) fn for_each_nested_operand(kernel: &Kernel, op: &Op, visit: &mut impl FnMut(Value)) {
-    op.for_each_operand(&mut *visit);
-    for region in op.regions() {
-        let region = kernel.region(region);
-        region.yields.iter().copied().for_each(&mut *visit);
-        region.insts.iter().for_each(|inst| for_each_nested_operand(kernel, &inst.op, visit));
-    }
 }
 
 struct Solver<'k> {

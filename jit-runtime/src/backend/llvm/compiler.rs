@@ -26,6 +26,7 @@ use super::analysis::{Analysis, Shape};
 use super::codegen::{Job, generate};
 use super::interleave;
 use super::narrow;
+use super::recompute::Recompute;
 use super::usage;
 use super::within_rows::WithinRows;
 use crate::backend::target::Target;
@@ -104,6 +105,7 @@ fn with_module<T>(
     let rows = WithinRows::of(kernel, &analysis, packets * packed.lanes);
     // Code that verifies its accesses is rarely run.
     let optimise = !target.verifies_accesses && is_optimised_as(kernel, options, &analysis);
+    let recompute = if optimise { Recompute::of(kernel, &analysis, packed, packets) } else { Recompute::default() };
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
         let diagnostics = RefCell::new(Vec::new());
@@ -117,7 +119,9 @@ fn with_module<T>(
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let rows = rows.as_ref();
-        let job = Job { kernel, analysis: &analysis, rows, target: packed, options, packets, optimised: optimise };
+        let recompute = &recompute;
+        let job =
+            Job { kernel, analysis: &analysis, rows, recompute, target: packed, options, packets, optimised: optimise };
         generate(&context, &module, &job);
         if cfg!(debug_assertions) {
             module.verify().map_err(|error| failed(&format!("{error}\n{}", module.print_to_string())))?;

@@ -7,6 +7,8 @@
 //! Invariants: every [`Raw`] that is passed in was made by the same emitter, whose context is alive, and nothing is
 //! built while the insertion point is unset. All `unsafe` blocks of this file rely on that.
 
+mod tie;
+
 use std::cell::RefCell;
 use std::ffi::CString;
 

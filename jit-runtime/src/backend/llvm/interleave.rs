@@ -4,13 +4,15 @@
 //! independent packets fill it. The limit is the register file: more packets than fit would spill in every iteration.
 //! The estimate counts, for each innermost loop, the maximum number of live vectors.
 
-use super::analysis::{Analysis, Shape, for_each_nested_operand};
+use super::analysis::{Analysis, Shape};
 use super::codegen::{TWO_BODIES_LIMIT, local_bytes};
 use super::parallelism;
 use super::within_rows::WithinRows;
 use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
-use crate::ir::{BinaryOp, Inst, Kernel, Op, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value};
+use crate::ir::{
+    BinaryOp, Inst, Kernel, Op, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value, for_each_nested_operand,
+};
 
 /// The maximum number of packets. A group also has at most as many lanes as a row of running results.
 pub(super) const MAX_PACKETS: usize = 4;

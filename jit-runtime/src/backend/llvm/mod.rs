@@ -40,6 +40,7 @@ mod parallelism;
 mod patterns;
 mod polls;
 mod ranges;
+mod recompute;
 mod rows;
 mod streams;
 mod symbols;

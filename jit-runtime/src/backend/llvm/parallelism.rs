@@ -4,8 +4,8 @@
 //! of the one before leaves most of that unused, unless the processor finds the next packet, which is beyond its
 //! window for lists of some hundred operations. Code for several packets at once has it next to each operation.
 
-use super::analysis::{Analysis, Shape, for_each_nested_operand};
-use crate::ir::{Inst, Kernel, Op, TOP};
+use super::analysis::{Analysis, Shape};
+use crate::ir::{Inst, Kernel, Op, TOP, for_each_nested_operand};
 
 /// The work of all operations of the top region on lanes, divided by that of the longest chain of them.
 pub(super) fn average(kernel: &Kernel, analysis: &Analysis) -> f64 {

@@ -10,6 +10,7 @@ pub mod eliminate_dead;
 pub mod expand_math;
 pub mod flatten_branches;
 mod rewrite;
+pub mod shorten_lifetimes;
 pub mod simplify_loop_state;
 
 use super::kernel::Kernel;
@@ -25,6 +26,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("expand_math", expand_math::run),
     ("deduplicate", deduplicate::run),
     ("eliminate_dead", eliminate_dead::run),
+    ("shorten_lifetimes", shorten_lifetimes::run),
 ];
 
 /// Runs all passes. Afterwards the kernel has no transcendental operations.

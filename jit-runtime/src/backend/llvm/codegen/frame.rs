@@ -128,6 +128,7 @@ impl Codegen<'_> {
         let mut reductions = 0;
         let kernel = self.kernel;
         for (position, inst) in kernel.region(TOP).insts.iter().enumerate() {
+            self.recompute_before(position);
             if let Op::Reduce { op, value, .. } = inst.op {
                 self.reduce(reductions, op, value);
                 reductions += 1;

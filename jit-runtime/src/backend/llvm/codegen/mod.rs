@@ -22,6 +22,7 @@ mod memory;
 mod parts;
 mod poll;
 mod private;
+mod recomputed;
 mod reduce;
 mod rows;
 mod streams;
@@ -47,6 +48,7 @@ use super::analysis::{Analysis, Shape};
 use super::emit::{Block, Conversion, Emitter, Raw};
 use super::hints::Hint;
 use super::polls::Polls;
+use super::recompute::Recompute;
 use super::rows::Role;
 use super::within_rows::WithinRows;
 use crate::backend::loader::{ENTRY, RECORD_BYTES, VERIFIED};
@@ -75,6 +77,8 @@ struct Slot {
     in_prologue: bool,
     /// For each packet, the address that it was loaded from without a mask; nothing writes there.
     loaded_from: Option<Packets>,
+    /// Whether the code differs for LLVM from that of the definition, though the value is the same.
+    is_recomputed: bool,
 }
 
 /// The state of generating one function.
@@ -84,6 +88,8 @@ struct Codegen<'a> {
     analysis: &'a Analysis,
     /// The facts about groups within a row, if they have code of their own.
     rows: Option<&'a WithinRows>,
+    /// What is computed again instead of being kept.
+    recompute: &'a Recompute,
     target: &'a Target,
     options: CodeOptions,
     /// For each parameter, whether plain operations combine into it.
@@ -129,6 +135,9 @@ struct Codegen<'a> {
     is_edge: bool,
     /// The lanes whose whole groups use the other body: those of the range where all proofs hold.
     proven_lanes: Option<[Raw; 2]>,
+    /// Whether packets are tied together, and the number of operations since the last time.
+    ties_packets: bool,
+    untied: usize,
     /// How often loops poll for cancellation.
     polls: Polls,
     /// The block that ends a cancelled run.
@@ -143,6 +152,8 @@ pub(super) struct Job<'a> {
     pub(super) analysis: &'a Analysis,
     /// The facts about groups of lanes within a row, if they are others.
     pub(super) rows: Option<&'a WithinRows>,
+    /// What is computed again instead of being kept.
+    pub(super) recompute: &'a Recompute,
     /// For which processor.
     pub(super) target: &'a Target,
     /// The options, which are not part of the kernel.
@@ -155,7 +166,7 @@ pub(super) struct Job<'a> {
 
 /// Adds the function of a kernel to a module.
 pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job: &Job<'_>) {
-    let Job { kernel, analysis, rows, target, options, packets, optimised } = *job;
+    let Job { kernel, analysis, rows, recompute, target, options, packets, optimised } = *job;
     let frame = Frame::of(kernel, analysis, target, packets);
     let (word, pointer) = (context.i64_type(), context.ptr_type(inkwell::AddressSpace::default()));
     let signature =
@@ -178,6 +189,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         kernel,
         analysis,
         rows,
+        recompute,
         target,
         options,
         private: private_buffers(kernel, options),
@@ -204,9 +216,12 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         constants_in_memory: !optimised,
         is_edge: false,
         proven_lanes: None,
+        ties_packets: false,
+        untied: 0,
         polls: Polls::of(kernel, analysis),
         leave: None,
     };
+    codegen.ties_packets = optimised && codegen.is_long();
     codegen.function();
 }
 
@@ -350,6 +365,7 @@ impl<'a> Codegen<'a> {
             Shape::Varying => {
                 let vectors = (0..self.packets).map(|packet| self.operation(op, Some(packet))).collect();
                 self.set_vectors(result, vectors);
+                self.tie_packets(result);
             }
             shape => {
                 let scalar = self.operation(op, None);

@@ -12,6 +12,7 @@ mod memory;
 mod operations;
 mod polls;
 mod random;
+mod recompute;
 mod rows;
 mod size;
 mod streams;

@@ -8,6 +8,7 @@ use super::*;
 use crate::backend::llvm::analysis::Analysis;
 use crate::backend::llvm::codegen::{Job, generate};
 use crate::backend::llvm::ranges::Ranges;
+use crate::backend::llvm::recompute::Recompute;
 use crate::backend::loader::violation::Violation;
 use crate::ir::parse;
 
@@ -27,7 +28,16 @@ fn trusting(kernel: &Kernel, target: &Target) -> MachineCode {
     generate(
         &context,
         &module,
-        &Job { kernel, analysis: &analysis, rows: None, target, options, packets, optimised: false },
+        &Job {
+            kernel,
+            analysis: &analysis,
+            rows: None,
+            recompute: &Recompute::default(),
+            target,
+            options,
+            packets,
+            optimised: false,
+        },
     );
     module.verify().unwrap();
     let object = machine.write_to_memory_buffer(&module, FileType::Object).unwrap();

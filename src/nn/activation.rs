@@ -13,12 +13,12 @@ fn number<T: FloatElement>(value: f64) -> T {
     T::from_f64(value)
 }
 
-/// Returns `max(x, 0)`.
+/// Returns `max(x, 0)`; NaN for NaN.
 #[must_use]
 #[track_caller]
 pub fn relu<T: FloatElement>(x: &Tensor<T>) -> Tensor<T> {
-    // In this order the derivative at 0 is 0.
-    x.map(|x| x.gt(T::default()).select(x, T::default()))
+    // In this order the derivative at 0 is 0, and a NaN is not hidden.
+    x.map(|x| x.le(T::default()).select(T::default(), x))
 }
 
 /// Returns `x` where it is positive, and `slope · x` elsewhere.
@@ -80,9 +80,10 @@ pub fn softplus<T: FloatElement>(x: &Tensor<T>, beta: f64) -> Tensor<T> {
 /// Returns `ln(1 + eˣ)`.
 #[track_caller]
 pub(super) fn softplus_of<T: FloatElement>(x: &Array<T>) -> Array<T> {
-    // Half of x and half of |x| instead of the maximum of x and 0, so that the derivative at 0 is σ(0), too.
-    let (half, distance) = (T::from_f64(0.5), x.abs());
-    x * half + &distance * half + (-distance).exp().ln_1p()
+    // Not by the maximum of x and 0, whose derivative at 0 is not σ(0).
+    let is_positive = x.ge(T::default());
+    let rest = is_positive.select(-x, x).exp().ln_1p();
+    is_positive.select(x + &rest, &rest)
 }
 
 /// Returns `x tanh(ln(1 + eˣ))`: D. Misra, 2019.

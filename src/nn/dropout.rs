@@ -1,5 +1,8 @@
 //! Dropout.
 
+use jit_core::misuse::Misuse;
+use jit_runtime::Site;
+
 use super::{Mode, Module};
 use crate::random::Generator;
 use crate::tensor::Tensor;
@@ -12,7 +15,7 @@ use crate::{Array, FloatElement, Traverse};
 /// [checkpoint](super::StateDict::checkpoint) has it.
 #[derive(Clone, Debug, Traverse)]
 pub struct Dropout {
-    /// The probability of a zero, from 0 to below 1.
+    /// The probability of a zero, from 0 to 1.
     pub probability: f64,
     /// Whether the layer trains.
     pub mode: Mode,
@@ -21,9 +24,16 @@ pub struct Dropout {
 
 impl Dropout {
     /// Creates a layer with a generator that is split off.
+    ///
+    /// # Panics
+    ///
+    /// When the probability is not from 0 to 1.
     #[must_use]
     #[track_caller]
     pub fn new(probability: f64, rng: &mut Generator) -> Self {
+        if !(0.0..=1.0).contains(&probability) {
+            refuse(probability);
+        }
         Dropout { probability, mode: Mode::Train, rng: rng.split() }
     }
 }
@@ -36,8 +46,18 @@ impl<T: FloatElement> Module<Tensor<T>> for Dropout {
         if !self.mode.is_train() {
             return x.clone();
         }
+        if !(0.0..=1.0).contains(&self.probability) {
+            refuse(self.probability);
+        }
         let is_kept = self.rng.random::<f32>(x.width()).ge(Array::opaque(self.probability as f32));
         let scale = Array::opaque(T::from_f64(1.0 / (1.0 - self.probability)));
         x.map(|x| is_kept.select(x * scale, T::default()))
     }
+}
+
+#[cold]
+#[track_caller]
+fn refuse(probability: f64) -> ! {
+    let text = format!("a dropout layer sets elements to zero with a probability from 0 to 1, not {probability}");
+    Misuse::new(text, Site::here()).hint("0.1 keeps nine of ten elements").panic()
 }

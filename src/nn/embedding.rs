@@ -54,7 +54,7 @@ impl<T: FloatElement, I: Integer> Module<Tensor<I>> for Embedding<T> {
 
     #[track_caller]
     fn forward(&mut self, numbers: &Tensor<I>) -> Tensor<T> {
-        let numbers = numbers.cast::<u32>();
+        let numbers = super::as_indices(numbers);
         let vectors = self.weight.take(0, &numbers);
         let Some(padding) = self.padding else { return vectors };
         let is_padding = numbers.eq(padding as u32).expand_dims(-1);

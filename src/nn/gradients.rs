@@ -76,13 +76,22 @@ where
     L: ad::Loss,
 {
     let all = with_variables(module);
-    let loss = loss(module);
-    let gradients = ad::backward_to(&Arrays(vec![loss.objective()]), &all);
-    // Before an error is returned, so that the module is usable in any case.
-    ad::disable_grad(module);
-    let mut gradient = module.clone();
-    gradients?.replace_in(&mut gradient);
+    let module = Variables(module);
+    let loss = loss(module.0);
+    let gradients = ad::backward_to(&Arrays(vec![loss.objective()]), &all)?;
+    ad::disable_grad(module.0);
+    let mut gradient = module.0.clone();
+    gradients.replace_in(&mut gradient);
     Ok((ad::detach(&loss), gradient))
+}
+
+/// A module whose parameters are variables, and constants again when this is dropped: after an error or a panic, too.
+struct Variables<'m, M: Traverse>(&'m mut M);
+
+impl<M: Traverse> Drop for Variables<'_, M> {
+    fn drop(&mut self) {
+        ad::disable_grad(self.0);
+    }
 }
 
 /// Makes variables of the arrays of a module that are trained. Returns all of its arrays.

@@ -115,7 +115,20 @@ pub use traced::Traced;
 
 pub(crate) use kind::are_trained;
 
-use crate::Element;
+use crate::tensor::Tensor;
+use crate::{Element, Integer};
+
+/// Returns numbers of classes or rows as indices. Those that have no such index, negative ones among them, become the
+/// largest one, which is always out of range.
+#[track_caller]
+fn as_indices<I: Integer>(numbers: &Tensor<I>) -> Tensor<u32> {
+    let indices = numbers.cast::<u32>();
+    if I::TYPE.bits() <= 32 {
+        return indices;
+    }
+    let fits = numbers.cast::<u64>().lt(1_u64 << 32);
+    fits.select(indices, u32::MAX)
+}
 
 /// Returns whether elements have 16 bits, so that what adds up is computed in single precision.
 fn is_half<T: Element>() -> bool {

@@ -172,6 +172,6 @@ impl Means<'_> {
         // Numbers of width 1, most often: there is one division for each element.
         let rate = (self.rate.values() / &counters[0]).cast::<T>();
         let share = counters[1].recip().cast::<T>();
-        rate * &states[0] / ((&states[1] * share).sqrt() + self.epsilon.of::<T>())
+        rate * &states[0] / ((&states[1] * share).sqrt() + self.epsilon.positive::<T>())
     }
 }

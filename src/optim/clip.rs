@@ -3,7 +3,7 @@
 use jit_core::ad;
 use jit_core::trees::{FloatRule, map_floats};
 
-use crate::{Array, Float, FloatElement, Traverse};
+use crate::{Array, Float, Float64, FloatElement, Traverse};
 
 /// Returns the results of a rule in the form of gradients.
 #[track_caller]
@@ -11,27 +11,29 @@ fn mapped<P: Traverse + Clone>(rule: &mut impl FloatRule, gradients: &P) -> P {
     ad::suspend(|| map_floats(rule, &[gradients], 1)).swap_remove(0)
 }
 
-/// Returns gradients whose norm, over all arrays together, is at most a bound: longer ones are scaled down.
+/// Returns gradients whose norm, over all arrays together, is at most a bound: longer ones are scaled down. The norm is
+/// computed in double precision, so it does not overflow. If it is NaN, as that of gradients with a NaN, all of them are.
 #[must_use]
 #[track_caller]
 pub fn clip_norm<P: Traverse + Clone>(gradients: &P, bound: f32) -> P {
-    struct Squares(Float);
+    struct Squares(Float64);
     impl FloatRule for Squares {
         fn apply<T: FloatElement>(&mut self, _: usize, g: Vec<Array<T>>) -> Vec<Array<T>> {
-            self.0 = &self.0 + g[0].squared_norm().cast::<f32>();
+            self.0 = &self.0 + g[0].cast::<f64>().squared_norm();
             g
         }
     }
-    struct Scale(Float);
+    struct Scale(Float64);
     impl FloatRule for Scale {
         fn apply<T: FloatElement>(&mut self, _: usize, g: Vec<Array<T>>) -> Vec<Array<T>> {
-            vec![&g[0] * self.0.cast::<T>()]
+            vec![(g[0].cast::<f64>() * &self.0).cast::<T>()]
         }
     }
-    let mut squares = Squares(Float::from(0.0));
+    let mut squares = Squares(Float64::from(0.0));
     let gradients = &mapped(&mut squares, gradients);
     let norm = squares.0.sqrt();
-    let scale = ad::suspend(|| norm.gt(bound).select(bound / &norm, 1.0_f32));
+    let bound = f64::from(bound);
+    let scale = ad::suspend(|| norm.le(bound).select(1.0, bound / &norm));
     mapped(&mut Scale(scale), gradients)
 }
 

@@ -54,7 +54,7 @@ impl Method for RmsPropMethod {
         _: &mut [Float64],
     ) -> Array<T> {
         states[0] = running_mean(&self.decay, &states[0], &(g * g));
-        p - self.rate.of::<T>() * g / (states[0].sqrt() + self.epsilon.of::<T>())
+        p - self.rate.of::<T>() * g / (states[0].sqrt() + self.epsilon.positive::<T>())
     }
 
     fn settings(&self) -> Vec<&Setting> {

@@ -1,6 +1,8 @@
 //! Settings of optimisers: numbers that may change from step to step.
 
+use half::f16;
 use jit_core::array::Array;
+use jit_runtime::ir::Type;
 
 use crate::{Float, Float64, FloatElement, Traverse};
 
@@ -32,6 +34,17 @@ impl Setting {
     #[track_caller]
     pub fn of<T: FloatElement>(&self) -> Array<T> {
         self.0.cast::<T>()
+    }
+
+    /// Returns the value in the type of a parameter, or the smallest normal number of that type if it is smaller: what
+    /// keeps a quotient finite is not 0 in halves.
+    #[must_use]
+    #[track_caller]
+    pub(super) fn positive<T: FloatElement>(&self) -> Array<T> {
+        match T::TYPE {
+            Type::F16 => self.0.max(f64::from(f16::MIN_POSITIVE)).cast::<T>(),
+            _ => self.of::<T>(),
+        }
     }
 }
 

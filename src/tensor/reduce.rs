@@ -264,10 +264,13 @@ impl<T: FloatElement> Tensor<T> {
         self.var(axes, ddof).sqrt()
     }
 
-    /// Returns the square root of the sum of the squares along axes.
+    /// Returns the square root of the sum of the squares along axes. Halves are computed in single precision.
     #[must_use]
     #[track_caller]
     pub fn norm(&self, axes: impl Into<Axes>) -> Self {
+        if T::TYPE.bits() == 16 {
+            return self.cast::<f32>().norm(axes).cast();
+        }
         (self * self).sum(axes).sqrt()
     }
 }

@@ -138,6 +138,7 @@ fn kinks_and_ends_of_domains_have_the_documented_derivatives() {
             ("not chosen", |x| x.gt(0.0).select(x, x * f64::NAN), &[1.0, -1.0], &[1.0, nan]),
             ("integers", |x| x.cast::<i32>().cast::<f64>() * x, &[3.5], &[3.0]),
             ("erfinv", |x| x.erfinv(), &[0.0], &[PI.sqrt() / 2.0]),
+            ("sigmoid", |x| x.sigmoid(), &[0.0, -0.0, inf, -inf, nan], &[0.25, 0.25, 0.0, 0.0, nan]),
         ];
         for (name, function, points, wanted) in cases {
             println!("{name}");

@@ -4,6 +4,7 @@ use jit::ad;
 use jit::freeze::Frozen;
 use jit::optim::{Adam, AdamW, Method, Momentum, Optimizer, RmsProp, Setting, Sgd, Skip, clip_norm, clip_value};
 use jit::prelude::*;
+use jit::{Array, f16};
 
 use crate::{alone, assert_close, on_each_device};
 
@@ -373,5 +374,34 @@ fn variables_stay_variables_after_a_step() {
             assert!((found - wanted).abs() < 1e-3, "{found}");
         }
         assert_eq!(pair.1.item().unwrap(), 3.0);
+    });
+}
+
+#[test]
+fn norms_that_the_type_does_not_hold_are_clipped() {
+    on_each_device(|| {
+        let halves = Array::<f16>::full(f16::from_f32(10.0), 1000);
+        let clipped = clip_norm(&halves, 1.0).cast::<f32>().to_vec().unwrap();
+        assert!(clipped.iter().all(|x| (x - 0.1_f32.powf(1.5)).abs() < 3e-5), "{:?}", clipped[0]);
+        assert_close(&clip_norm(&Float64::from([3e20, 4e20]), 1.0).to_vec().unwrap(), &[0.6, 0.8], 1e-12);
+        let single = clip_norm(&Float::from([3e20, 4e20]), 1.0).cast::<f64>().to_vec().unwrap();
+        assert_close(&single, &[0.6, 0.8], 1e-6);
+        assert!(clip_norm(&Float::from([f32::NAN, 1.0]), 1.0).to_vec().unwrap().iter().all(|x| x.is_nan()));
+    });
+}
+
+#[test]
+fn steps_of_halves_stay_finite() {
+    on_each_device(|| {
+        let mut p = Array::<f16>::from([f16::ONE, f16::ONE]);
+        let (mut adam, mut rms) = (Adam::new(&p, 0.01), RmsProp::new(&p, 0.01));
+        let g = Array::<f16>::from([f16::ZERO, f16::from_f32(1e-4)]);
+        for _ in 0..5 {
+            adam.step(&mut p, &g);
+            rms.step(&mut p, &g);
+            jit::eval(&(&p, &adam, &rms)).unwrap();
+        }
+        let p = p.cast::<f32>().to_vec().unwrap();
+        assert!(p[0] == 1.0 && p[1] < 1.0 && p[1].is_finite(), "{p:?}");
     });
 }

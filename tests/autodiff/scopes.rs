@@ -274,3 +274,29 @@ fn enqueued_values_are_traversed_once() {
         assert_eq!(grad(&x), 6.0);
     });
 }
+
+#[test]
+fn what_is_read_at_other_lanes_of_a_detached_expression_carries_no_gradients() {
+    on_each_device(|| {
+        let mut x = Float::from([1.0, 2.0, 3.0]);
+        x.enable_grad();
+        let mirrored = UInt::from([2, 1, 0]);
+        let doubled = &x * 2.0;
+        let reads: [&dyn Fn() -> Float; 5] = [
+            &|| doubled.detach().gather(&mirrored),
+            &|| (doubled.detach() + 1.0).gather(&mirrored),
+            &|| x.detach().gather(&mirrored).gather(&mirrored),
+            &|| ad::suspend(|| &x * &x).gather(&mirrored),
+            &|| Tensor::from_array(doubled.detach(), [1, 3]).transpose().into_array(),
+        ];
+        for (number, read) in reads.iter().enumerate() {
+            let y = read();
+            assert!(!y.grad_enabled(), "{number}");
+            let gradient = ad::grad(|x: &Float| {
+                let doubled = x * 2.0;
+                (doubled.detach().gather(&mirrored) * x).sum()
+            });
+            assert_eq!(gradient(&x.detach()).unwrap().to_vec().unwrap(), [6.0, 4.0, 2.0]);
+        }
+    });
+}

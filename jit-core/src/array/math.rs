@@ -240,9 +240,10 @@ impl<T: FloatElement> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn sigmoid(&self) -> Self {
-        let decay = (-self.abs()).exp();
-        let numerator = self.ge(T::default()).select(T::ONE, &decay);
-        numerator / (decay + T::ONE)
+        // Not by `abs`, whose derivative at 0 is 0.
+        let is_positive = self.ge(T::default());
+        let decay = is_positive.select(-self, self).exp();
+        is_positive.select(T::ONE, &decay) / (&decay + T::ONE)
     }
 
     /// Raises the value to a whole power, by repeated multiplication; negative powers are reciprocals.

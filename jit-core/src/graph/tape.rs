@@ -162,6 +162,21 @@ pub(crate) fn value_in_memory(var: &Var) -> Option<Var> {
     }
 }
 
+/// Returns the value that a node with elements is a copy of, if it has none and may get those of the node: a variable,
+/// or a value through which no gradients flow.
+#[inline]
+pub(crate) fn value_without_elements(var: &Var) -> Option<Var> {
+    const EXCLUDED: u16 = flag::EFFECT | flag::LOCAL | flag::RECORDED | flag::HOSTED;
+    if var.op() != Op::Identity {
+        return None;
+    }
+    let is_possible =
+        |value: &Var| !value.is_evaluated() && value.flags() & EXCLUDED == 0 && value.lanes() == var.lanes();
+    let value = var.operand(0).filter(is_possible)?;
+    let is_constant = value.flags() & flag::GRAD == 0;
+    (is_constant || matches!(of(&value), Some(Tape::Variable))).then_some(value)
+}
+
 /// Removes the tape of a node through which no gradients flow any more.
 pub(crate) fn release(var: &Var) {
     let tape = read(var, |record| record.tape.take());

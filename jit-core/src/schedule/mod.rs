@@ -409,8 +409,22 @@ fn run_known(launches: known::Launches) -> Result<(), Error> {
             break;
         }
     }
-    edges::detach(done.iter());
+    finish(done);
     outcome
+}
+
+/// Removes what is behind nodes that have got their elements. The values that they are copies of get them, too: what
+/// is made from those later would compute them again, with all behind them.
+fn finish(mut done: SmallVec<[Var; 2]>) {
+    let mut position = 0;
+    while let Some(node) = done.get(position) {
+        if let Some(value) = tape::value_without_elements(node) {
+            value.share_data(node);
+            done.push(value);
+        }
+        position += 1;
+    }
+    edges::detach(done.iter());
 }
 
 /// Returns whether a launch has results: those of one that ran and failed are this failure.
@@ -444,7 +458,7 @@ fn run_new(mut plan: Plan, site: Site) -> Result<(), Error> {
         give(plan.empty.into_iter().collect());
         plan.new_trace.into_iter().for_each(|trace| trace.keep());
     }
-    edges::detach(done.iter());
+    finish(done);
     outcome
 }
 

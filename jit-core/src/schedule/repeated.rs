@@ -5,6 +5,7 @@
 //! again, and so are indices that depend on the lane alone: what is known of them is worth more than they cost.
 
 use jit_runtime::memory::available_bytes;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::graph::Var;
@@ -12,6 +13,7 @@ use crate::graph::edges::Edges;
 use crate::graph::node::flag;
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
+use crate::graph::tape::{self, Tape};
 
 /// Properties of values that no other evaluation may compute, or that are not stored alone.
 const EXCLUDED: u16 = flag::EFFECT | flag::LOCAL | flag::RECORDED | flag::HOSTED | flag::GRAD;
@@ -22,11 +24,12 @@ const MAX_INDEX: usize = 64;
 
 /// Returns those of some values, computed by an earlier evaluation, that should be stored besides the wanted ones.
 pub(super) fn worth_storing<'a>(
-    edges: &Edges,
+    edges: &'a Edges,
     wanted: &[&Var],
     computed: impl Iterator<Item = &'a Var>,
 ) -> Vec<&'a Var> {
     let is_new = |var: &&Var| wanted.iter().all(|other| !other.is_same(var));
+    let value = |var| value_of_variable(edges, var);
     let mut room = None;
     let has_room = |var: &&Var| {
         let room = room.get_or_insert_with(|| available_bytes() / SHARE_OF_MEMORY);
@@ -34,7 +37,18 @@ pub(super) fn worth_storing<'a>(
         *room = left.unwrap_or(*room);
         left.is_some()
     };
-    computed.filter(is_new).filter(|var| is_worth_storing(edges, var)).filter(has_room).collect()
+    // A variable and its value are often both among them.
+    let mut seen = FxHashSet::default();
+    let computed = computed.filter_map(value).filter(is_new).filter(|var| seen.insert(var.address()));
+    computed.filter(|var| is_worth_storing(edges, var)).filter(has_room).collect()
+}
+
+/// Returns the value that a variable was made from, and other values themselves; none if it is stored. A variable keeps
+/// its gradients, so it is not evaluated itself.
+fn value_of_variable<'a>(edges: &'a Edges, var: &'a Var) -> Option<&'a Var> {
+    let is_variable = var.flags() & flag::GRAD != 0 && matches!(tape::of(var), Some(Tape::Variable));
+    let value = if is_variable { edges.operand(var, 0) } else { Some(var) };
+    value.filter(|value| !value.is_evaluated())
 }
 
 fn is_worth_storing(edges: &Edges, var: &Var) -> bool {

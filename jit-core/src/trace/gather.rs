@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
 use super::{local, record, region};
 use crate::graph::edges;
+use crate::graph::gradients::Scope;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
@@ -291,7 +292,10 @@ impl Substitution<'_> {
             };
         }
         let value = |slot: usize| Some(self.done[&var.operand(slot)?.address()].clone());
+        // What was recorded without gradients carries none at the other lane.
+        let _suspended = (var.flags() & flag::DETACHED != 0).then(|| Scope::begin(true));
         match var.op() {
+            Op::Identity if var.flags() & flag::GRAD == 0 => Some(record::detached(&value(0)?)),
             Op::Broadcast | Op::Identity => value(0),
             Op::Cast => Some(record::cast(var.ty(), &value(0)?)),
             Op::Bitcast => Some(record::bitcast(var.ty(), &value(0)?)),

@@ -1,7 +1,7 @@
 //! Losses of classes.
 
 use super::super::activation::log_softmax;
-use super::super::is_half;
+use super::super::{as_indices, is_half};
 use super::Reduction;
 use crate::tensor::Tensor;
 use crate::{FloatElement, Integer, Traverse};
@@ -25,7 +25,7 @@ use crate::{FloatElement, Integer, Traverse};
 pub struct CrossEntropy<T: FloatElement = f32> {
     /// The weight of each class.
     pub weights: Option<Tensor<T>>,
-    /// The target of samples that do not count.
+    /// The target of samples that do not count; −100 by default. Types that do not have the number have no such target.
     pub ignored: Option<i64>,
     /// The share of the target that is spread over all classes: C. Szegedy et al., 2016.
     pub label_smoothing: f64,
@@ -35,7 +35,7 @@ pub struct CrossEntropy<T: FloatElement = f32> {
 
 impl<T: FloatElement> Default for CrossEntropy<T> {
     fn default() -> Self {
-        CrossEntropy { weights: None, ignored: None, label_smoothing: 0.0, reduction: Reduction::Mean }
+        CrossEntropy { weights: None, ignored: Some(-100), label_smoothing: 0.0, reduction: Reduction::Mean }
     }
 }
 
@@ -135,6 +135,16 @@ impl<T: FloatElement> CrossEntropy<T> {
         }
     }
 
+    /// Returns the target that is ignored, if a type has it.
+    fn ignored_of<I: Integer>(&self) -> Option<i64> {
+        let is_signed = !I::TYPE.is_unsigned_integer();
+        self.ignored.filter(|&ignored| {
+            let bits = I::TYPE.bits() - u32::from(is_signed);
+            let most = if bits >= 63 { i64::MAX } else { (1 << bits) - 1 };
+            ignored <= most && ignored >= if is_signed { -most - 1 } else { 0 }
+        })
+    }
+
     /// Returns values of each class times the weights of the classes.
     #[track_caller]
     fn weighted(&self, values: &Tensor<T>) -> Tensor<T> {
@@ -150,11 +160,11 @@ impl<T: FloatElement> CrossEntropy<T> {
     #[track_caller]
     fn of_logarithms<I: Integer>(&self, logarithms: &Tensor<T>, targets: &Tensor<I>) -> Tensor<T> {
         let classes = logarithms.size(1);
-        let is_ignored = self.ignored.map(|ignored| targets.cast::<i64>().eq(ignored));
+        let is_ignored = self.ignored_of::<I>().map(|ignored| targets.cast::<i64>().eq(ignored));
+        let targets = as_indices(targets);
         let number = crate::UInt::arange(classes);
         // Sums over classes that are zero but for one, instead of a gather: the derivative is then no scatter.
-        let is_target =
-            along_classes(&Tensor::from(number), logarithms.ndim()).eq(targets.cast::<u32>().expand_dims(1));
+        let is_target = along_classes(&Tensor::from(number), logarithms.ndim()).eq(targets.expand_dims(1));
         let chosen = |values: &Tensor<T>| is_target.select(values, T::default()).sum(1);
         let weighted = self.weighted(logarithms);
         let mut losses = -chosen(&weighted);
@@ -162,7 +172,7 @@ impl<T: FloatElement> CrossEntropy<T> {
             let spread = crate::Array::<T>::from(classes).recip() * T::from_f64(self.label_smoothing);
             losses = losses * T::from_f64(1.0 - self.label_smoothing) - weighted.sum(1) * spread;
         }
-        let is_class = targets.cast::<u32>().lt(Tensor::from(crate::UInt::from(classes)));
+        let is_class = targets.lt(Tensor::from(crate::UInt::from(classes)));
         losses = is_class.select(losses, T::from_f64(f64::NAN));
         if let Some(is_ignored) = &is_ignored {
             losses = is_ignored.select(T::default(), losses);

@@ -2,6 +2,7 @@
 
 use jit::nn::*;
 use jit::prelude::*;
+use jit::s;
 
 use super::{Case, check_function};
 use crate::on_each_device;
@@ -90,5 +91,24 @@ fn losses_of_halves_leave_out_ignored_targets() {
         let found = halves.loss(&logits.cast::<half::f16>(), &all).cast::<f32>().to_vec().unwrap();
         assert_eq!(found[1], 0.0);
         assert!((found[0] - single[0]).abs() < 2e-3 && (found[2] - single[2]).abs() < 4e-3, "{found:?} {single:?}");
+    });
+}
+
+#[test]
+fn classes_with_64_bits_are_not_cut() {
+    let logits = Tensor::<f32>::zeros([1, 3]);
+    assert!(cross_entropy(&logits, &Tensor::from([(1_i64 << 32) + 1])).item().unwrap().is_nan());
+    assert!(cross_entropy(&logits, &Tensor::from([(1_u64 << 32) + 1])).item().unwrap().is_nan());
+}
+
+#[test]
+fn a_target_of_minus_100_is_ignored_unless_another_one_is() {
+    on_each_device(|| {
+        let logits = Tensor::from([[1.0_f32, 2.0, 0.5], [3.0, -1.0, 0.0]]);
+        let one = cross_entropy(&logits.slice(s![0..1]), &Tensor::from([2])).item().unwrap();
+        assert!((cross_entropy(&logits, &Tensor::from([2, -100])).item().unwrap() - one).abs() < 1e-6);
+        let other = CrossEntropy::new().with_ignored(-1);
+        assert!(other.loss(&logits, &Tensor::from([2, -100])).item().unwrap().is_nan());
+        assert!((cross_entropy(&logits, &Tensor::from([2_i8, -100])).item().unwrap() - one).abs() < 1e-6);
     });
 }

@@ -94,7 +94,7 @@ pub struct Traced<M> {
 /// # Panics
 ///
 /// When `forward` panics; so does an operation in it whose result has a width that depends on contents, such as
-/// `filter`.
+/// `filter`, or that reads an array which is neither part of the module nor of the input.
 #[track_caller]
 pub fn trace<X, M>(module: M, example: &X) -> Result<Traced<M>>
 where

@@ -156,7 +156,7 @@ fn a_dropout_of_no_probability_is_refused() {
 fn numbers_of_rows_with_64_bits_are_not_cut() {
     on_each_device(|| {
         let far = [1_i64, (1 << 32) + 1, -1];
-        let mut table = Embedding::new(3, 2, &mut rng(1));
+        let mut table: Embedding = Embedding::new(3, 2, &mut rng(1));
         let rows = table.forward(&Tensor::from(far)).to_vec().unwrap();
         assert_eq!(rows[..2], table.weight.to_vec().unwrap()[2..4]);
         assert_eq!(rows[2..], [0.0; 4]);

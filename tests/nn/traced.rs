@@ -185,6 +185,31 @@ fn values_are_printed_without_contents_while_they_are_traced() {
 
 // rows: O04
 #[test]
+fn a_module_that_prints_has_derivatives() {
+    #[derive(Clone, Traverse)]
+    struct Printing {
+        line: Linear,
+    }
+    impl Module for Printing {
+        type Output = Tensor<f32>;
+        fn forward(&mut self, x: &Tensor<f32>) -> Tensor<f32> {
+            let y = self.line.forward(x);
+            assert!(!format!("{y}").is_empty());
+            y
+        }
+    }
+    on_each_device(|| {
+        let module = Printing { line: Linear::new(3, 2, &mut jit::random::rng(1)) };
+        let mut traced = jit::trace(module, &rows::<f32>(4)).unwrap();
+        for batch in [4, 5] {
+            let loss = |traced: &mut Traced<Printing>| traced.forward(&rows(batch)).sum(..);
+            let (_, gradient) = nn::value_and_grad(&mut traced, loss).unwrap();
+            assert_eq!(gradient.line.bias.as_ref().unwrap().to_vec().unwrap(), [batch as f32; 2]);
+        }
+    });
+}
+
+#[test]
 fn outputs_are_evaluated() {
     on_each_device(|| {
         let mut traced = jit::trace(Counted::new(2.0), &rows::<f32>(4)).unwrap();

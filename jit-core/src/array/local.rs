@@ -44,6 +44,11 @@ use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor, VisitorMut};
 /// assert_eq!((hit.distance.to_vec()?, hit.shape.to_vec()?), (vec![1.5, 0.0], vec![7, 0]));
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an element of per-lane local memory",
+    label = "expected the type of an array's elements, or a struct with `LocalEntry`",
+    note = "for a struct of arrays with `#[derive(Clone, Traverse)]` write `impl LocalEntry for {Self} {{ type Value = {Self}; }}`"
+)]
 pub trait LocalEntry {
     /// The type of an element in all lanes: arrays.
     type Value: Traverse + Clone;

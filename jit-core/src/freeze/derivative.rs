@@ -37,7 +37,7 @@ impl Derivatives {
         place.get_or_init(|| {
             let options = Options { budget: None, ..function.options };
             let [backward, forward] = [&["call", "gradients"], &["call", "tangents"]]
-                .map(|names| Function::at(function.site, function.name, names, options).with_policy(function.policy));
+                .map(|names| Function::at(function.site, function.name, names, options).derived_from(function));
             Arc::new(Derivatives { backward, forward })
         })
     }

@@ -60,6 +60,8 @@ pub struct Function {
     pub(super) policy: CachePolicy,
     /// It is a traced module: its body runs once for each key, and what cannot be replayed is an error.
     is_module: bool,
+    /// What its calls are recorded for.
+    purpose: Purpose,
     is_enabled: AtomicBool,
     is_listed: AtomicBool,
     pub(super) table: LazyLock<Mutex<Table>>,
@@ -221,6 +223,7 @@ impl Function {
             options,
             policy: CachePolicy::ReadWrite,
             is_module: false,
+            purpose: Purpose::Freeze,
             table: LazyLock::new(Mutex::default),
             recording: Mutex::new(()),
             replays: AtomicU64::new(0),
@@ -239,7 +242,7 @@ impl Function {
 
     /// Makes it that of a traced module.
     pub(super) fn of_module(self) -> Function {
-        Function { is_module: true, ..self }
+        Function { is_module: true, purpose: Purpose::Module, ..self }
     }
 
     /// Returns whether it is that of a traced module.
@@ -255,9 +258,14 @@ impl Function {
         }
     }
 
+    /// Makes it a derivative of another function.
+    pub(super) fn derived_from(self, function: &Function) -> Function {
+        Function { purpose: function.purpose, policy: function.policy, ..self }
+    }
+
     /// Returns what its calls are recorded for.
     pub(super) fn purpose(&self) -> Purpose {
-        if self.is_module { Purpose::Module } else { Purpose::Freeze }
+        self.purpose
     }
 
     /// Returns the function, after adding it to those that [`functions`] returns.

@@ -155,7 +155,8 @@ impl Program {
             guard.site.line()
         );
         let hint = "compile another executor, with arrays or placeholders of such widths: widths that are equal when a \
-            function is compiled are equal in each call, and widths 0 and 1 have meanings of their own";
+            function is compiled are equal in each call, widths 0 and 1 have meanings of their own, and operations of \
+            tensors choose between two ways by a size";
         Error::new(ErrorKind::InvalidArgument, message).at(site).with_hint(hint)
     }
 }

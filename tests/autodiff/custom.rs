@@ -127,3 +127,112 @@ fn gradients_of_variables_that_the_program_holds_are_not_freed() {
         assert_eq!((a.grad().item().unwrap(), b.grad().item().unwrap()), (60.0, 60.0));
     });
 }
+
+/// Whether an operation of a loop is a checkpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Kept {
+    All,
+    Arguments,
+}
+
+impl Kept {
+    fn run<X: Traverse + Clone + Send + Sync + 'static, Y: Traverse + Clone + Send + Sync + 'static>(
+        self,
+        f: fn(&X) -> Y,
+        x: &X,
+    ) -> Y {
+        match self {
+            Kept::All => f(x),
+            Kept::Arguments => ad::checkpoint(f, x),
+        }
+    }
+}
+
+/// The state that is added to is constant at first.
+#[jit]
+fn of_another_state(x: &Float64, #[constexpr] kept: Kept) -> Float64 {
+    let (mut sum, mut m, mut k) = (Float64::from(0.0), x.clone(), UInt::from(0));
+    while k < 3 {
+        sum += kept.run(|m: &Float64| m.sin(), &m);
+        m *= 1.1;
+        k += 1;
+    }
+    sum
+}
+
+#[jit]
+fn of_a_state_and_a_variable(x: &Float64, #[constexpr] kept: Kept) -> Float64 {
+    let (mut sum, mut k) = (Float64::from(0.0), UInt::from(0));
+    while k < 3 {
+        sum = kept.run(|(sum, x): &(Float64, Float64)| sum * 0.5 + x.sin(), &(sum.clone(), x.clone()));
+        k += 1;
+    }
+    sum
+}
+
+#[jit]
+fn of_elements(x: &Float64, #[constexpr] kept: Kept) -> Float64 {
+    let (mut sum, mut k) = (Float64::zeros(2), UInt::from(0));
+    while k < 2 {
+        sum += kept.run(|x: &Float64| x.exp(), &x[k]);
+        k += 1;
+    }
+    sum
+}
+
+#[jit]
+fn of_elements_that_are_added(x: &Float64, #[constexpr] kept: Kept) -> Float64 {
+    let (mut sums, mut k) = (Float64::zeros(2), UInt::from(0));
+    while k < 2 {
+        sums[k] += kept.run(|x: &Float64| x.cos(), x) * 2.0;
+        k += 1;
+    }
+    sums
+}
+
+#[jit]
+fn in_a_loop_in_a_branch(x: &Float64, #[constexpr] kept: Kept) -> Float64 {
+    let (mut sum, mut k) = (Float64::from(0.0), UInt::from(0));
+    while k < 3 {
+        if x > 0.7 {
+            let mut j = UInt::from(0);
+            while j < 2 {
+                sum += kept.run(|x: &Float64| x.sin() * x, x);
+                j += 1;
+            }
+        }
+        k += 1;
+    }
+    sum
+}
+
+#[test]
+fn checkpoints_in_recorded_loops_have_the_derivatives_of_the_operations() {
+    type Program = fn(&Float64, Kept) -> Float64;
+    let programs: [Program; 5] = [
+        |x, kept| of_another_state(x, kept),
+        |x, kept| of_a_state_and_a_variable(x, kept),
+        |x, kept| of_elements(x, kept),
+        |x, kept| of_elements_that_are_added(x, kept),
+        |x, kept| in_a_loop_in_a_branch(x, kept),
+    ];
+    let (point, tangent) = ([0.5, 1.0], [1.0, -2.0]);
+    on_each_device(|| {
+        for (number, program) in programs.into_iter().enumerate() {
+            let of = |kept: Kept| {
+                let f = move |x: &Float64| (program(x, kept) * Float64::from([1.0, 3.0])).sum();
+                let gradient = ad::grad(f)(&Float64::from(point)).unwrap().to_vec().unwrap();
+                let (_, slope) = ad::jvp(f, &Float64::from(point), &Float64::from(tangent)).unwrap();
+                let mut x = Float64::from(point);
+                x.enable_grad();
+                assert!(program(&x, kept).grad_enabled(), "{number}");
+                (gradient, slope.item().unwrap())
+            };
+            let ((wanted, wanted_slope), (gradient, slope)) = (of(Kept::All), of(Kept::Arguments));
+            assert!(wanted.iter().any(|x| *x != 0.0));
+            crate::assert_close(&gradient, &wanted, 1e-12);
+            crate::assert_close(&[slope], &[wanted_slope], 1e-12);
+            crate::assert_close(&[slope], &[wanted[0] * tangent[0] + wanted[1] * tangent[1]], 1e-12);
+        }
+    });
+}

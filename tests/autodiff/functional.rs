@@ -157,3 +157,40 @@ fn the_second_part_of_a_result_needs_no_derivative() {
         assert!(ad::grad(outer)(&x).is_err());
     });
 }
+
+/// Functions of two arrays, parts of which an evaluation stores.
+const PULLED: [fn(&(Float64, Float64)) -> Float64; 5] = [
+    |(a, b)| {
+        let same = UInt::from([0, 1]);
+        (0..4).fold(a.clone(), |y, _| (&y * b.gather(&same)).sin())
+    },
+    |(a, b)| {
+        let mut sums = Float64::zeros(2);
+        sums.scatter_add((a * b).exp(), &UInt::from([1, 0]));
+        sums * a
+    },
+    |(a, b)| (a * b).sum() * (a / b).prefix_sum(),
+    |(a, b)| {
+        let column = Tensor::from_array(a.sin(), [2, 1]);
+        column.matmul(&Tensor::from_array(b.exp(), [1, 2])).sum(1).into_array() * b
+    },
+    |(a, b)| ad::checkpoint(|(a, b): &(Float64, Float64)| (a * b).sin(), &(a.clone(), b.reverse())) * b.reverse(),
+];
+
+#[test]
+fn a_function_that_was_called_is_differentiated_again_after_evaluations() {
+    on_each_device(|| {
+        let x = (Float64::from([0.3, 0.7]), Float64::from([1.1, 0.4]));
+        let of = |x: (Float64, Float64)| [x.0.to_vec().unwrap(), x.1.to_vec().unwrap()].concat();
+        for function in PULLED {
+            let (y, pull) = ad::vjp(function, &x).unwrap();
+            y.to_vec().unwrap();
+            for seed in [[1.0, 0.0], [0.0, 1.0], [2.0, -3.0], [1.0, 0.0]] {
+                let found = of(pull(&Float64::from(seed)).unwrap());
+                let (_, fresh) = ad::vjp(function, &x).unwrap();
+                assert_close(&found, &of(fresh(&Float64::from(seed)).unwrap()), 1e-12);
+                assert!(found.iter().any(|x| x.abs() > 1e-3), "{found:?}");
+            }
+        }
+    });
+}

@@ -7,7 +7,7 @@ use super::functional::{jvp, vjp};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
 use crate::graph::tape::{self, Call, Flow, Rule};
-use crate::trace::record;
+use crate::trace::{record, region};
 use crate::traverse::{Traverse, owned_arrays};
 
 /// Calls a function of which only the argument is kept for differentiation: what lies between is recorded again when
@@ -51,11 +51,20 @@ struct CheckpointRule<F, X, Y> {
 }
 
 impl<F, X: Traverse + Clone, Y: Traverse + Clone> CheckpointRule<F, X, Y> {
-    /// Returns the argument; gradients flow through it only if those of the derivative are wanted.
-    fn argument(&self, call: &Call) -> X {
+    /// Returns the argument; gradients flow through it only if those of the derivative are wanted. In a traced loop each
+    /// lane has flows of its own, to what lanes share, too.
+    fn argument(&self, call: &Call, flows: &[Option<Var>]) -> X {
         let mut x = self.input.clone();
         let is_final = gradients::is_suspended();
-        let inputs = call.inputs.iter().map(|var| if is_final { record::detached(var) } else { var.clone() });
+        let is_wide = |flow: &&Var| region::is_open() && flow.width() != 1;
+        let lanes = flows.iter().flatten().find(is_wide).map(Var::width);
+        let inputs = call.inputs.iter().map(|var| {
+            let var = if is_final { record::detached(var) } else { var.clone() };
+            match lanes.filter(|_| var.width() == 1) {
+                Some(lanes) => record::broadcast(&var, lanes),
+                None => var,
+            }
+        });
         with_arrays(&mut x, inputs.collect::<Vec<_>>());
         x
     }
@@ -73,7 +82,7 @@ where
 
     #[track_caller]
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
-        let argument = self.argument(call);
+        let argument = self.argument(call, gradients);
         let recording = Scope::begin(false);
         let (_, back) = vjp(&self.function, &argument)?;
         drop(recording);
@@ -83,8 +92,11 @@ where
 
     #[track_caller]
     fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
-        let argument = self.argument(call);
-        let tangent = filled(&self.input, tangents);
+        let argument = self.argument(call, tangents);
+        let like = owned_arrays(&argument);
+        let wide = |(flow, like): (&Option<Var>, &Var)| flow.as_ref().map(|flow| record::broadcast(flow, like.width()));
+        let tangents: Vec<Option<Var>> = tangents.iter().zip(&like).map(wide).collect();
+        let tangent = filled(&hollow(&argument), &tangents);
         let recording = Scope::begin(false);
         let (_, found) = jvp(&self.function, &argument, &tangent)?;
         drop(recording);

@@ -1,5 +1,6 @@
 //! Derivatives of functions: nothing is stored, and they nest to any order.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -105,6 +106,18 @@ impl Called {
         }
     }
 
+    /// Returns what gradients flow through. A value that was evaluated after the call has its operands on its tape since.
+    fn vertices(&self) -> Result<Cow<'_, [Vertex]>, Error> {
+        let has_changed = |vertex: &Vertex| match vertex {
+            Vertex::Value(Value { var, source: Source::Operands(node) }) => node.is_same(var) && var.has_data(),
+            _ => false,
+        };
+        match self.vertices.iter().any(has_changed) {
+            true => order(&self.results, &self.arguments).map(Cow::Owned),
+            false => Ok(Cow::Borrowed(&self.vertices)),
+        }
+    }
+
     /// Returns the gradients of the arguments; zeros for those that are no floats.
     #[track_caller]
     pub(crate) fn pull_back(&self, seeds: &[Var]) -> Result<Vec<Var>, Error> {
@@ -114,8 +127,9 @@ impl Called {
         for (result, seed) in self.results.iter().zip(seeds).filter(|(result, _)| carries(result)) {
             gradients.add(result, seed.clone());
         }
-        gradients.flow(&self.vertices)?;
-        traversal::log("backward", &self.vertices, begin);
+        let vertices = self.vertices()?;
+        gradients.flow(&vertices)?;
+        traversal::log("backward", &vertices, begin);
         Ok(self.arguments.iter().map(|argument| final_flow(gradients.of(argument), argument)).collect())
     }
 
@@ -128,8 +142,9 @@ impl Called {
         for (argument, seed) in self.arguments.iter().zip(seeds).filter(|(argument, _)| carries(argument)) {
             tangents.set(argument, seed.clone());
         }
-        tangents.flow(&self.vertices)?;
-        traversal::log("forward", &self.vertices, begin);
+        let vertices = self.vertices()?;
+        tangents.flow(&vertices)?;
+        traversal::log("forward", &vertices, begin);
         Ok(self.results.iter().map(|result| final_flow(tangents.of(result), result)).collect())
     }
 }

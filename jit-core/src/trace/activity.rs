@@ -12,6 +12,7 @@ use crate::graph::gradients;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::{RegionId, State};
+use crate::graph::tape::{self, Tape};
 
 /// Marks the states of a complete loop that carry gradients.
 pub(crate) fn mark(id: RegionId, states: &mut [State]) {
@@ -39,6 +40,17 @@ fn next_of(id: RegionId, states: &[State]) -> Option<usize> {
     (0..states.len()).find(|&position| found[position] && !states[position].carries)
 }
 
+/// Calls a function with the values that a value is made of: those of an operation with a derivative of its own are its
+/// inputs, through which gradients flow, too.
+fn for_each_input(var: &Var, mut visit: impl FnMut(&Var)) {
+    var.for_each_input(&mut visit);
+    if var.flags() & flag::TAPED != 0
+        && let Some(Tape::Result { call, .. }) = tape::of(var)
+    {
+        call.inputs.iter().for_each(visit);
+    }
+}
+
 struct Search<'a> {
     id: RegionId,
     states: &'a [State],
@@ -59,7 +71,7 @@ impl Search<'_> {
             let own = self.own(&var);
             let is_first = begun.insert(address);
             if own.is_none() && is_first {
-                var.for_each_input(|input| {
+                for_each_input(&var, |input| {
                     if !self.known.contains_key(&input.address()) && !begun.contains(&input.address()) {
                         pending.push(input.clone());
                     }
@@ -68,7 +80,7 @@ impl Search<'_> {
             }
             let mut depends = own.unwrap_or(false);
             if own.is_none() {
-                var.for_each_input(|input| depends |= self.known.get(&input.address()).is_some_and(|&known| known));
+                for_each_input(&var, |input| depends |= self.known.get(&input.address()).is_some_and(|&known| known));
             }
             self.known.insert(address, depends);
             pending.pop();

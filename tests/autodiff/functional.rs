@@ -158,8 +158,10 @@ fn the_second_part_of_a_result_needs_no_derivative() {
     });
 }
 
+type OfTwo = fn(&(Float64, Float64)) -> Float64;
+
 /// Functions of two arrays, parts of which an evaluation stores.
-const PULLED: [fn(&(Float64, Float64)) -> Float64; 5] = [
+const PULLED: [OfTwo; 5] = [
     |(a, b)| {
         let same = UInt::from([0, 1]);
         (0..4).fold(a.clone(), |y, _| (&y * b.gather(&same)).sin())

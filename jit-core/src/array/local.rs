@@ -47,7 +47,7 @@ use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor, VisitorMut};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of per-lane local memory",
     label = "expected the type of an array's elements, or a struct with `LocalEntry`",
-    note = "for a struct of arrays with `#[derive(Clone, Traverse)]` write `impl LocalEntry for {Self} {{ type Value = {Self}; }}`"
+    note = "a struct of arrays with `#[derive(Clone, Traverse)]` also needs `impl LocalEntry`, with itself as `Value`"
 )]
 pub trait LocalEntry {
     /// The type of an element in all lanes: arrays.

@@ -51,8 +51,8 @@ struct CheckpointRule<F, X, Y> {
 }
 
 impl<F, X: Traverse + Clone, Y: Traverse + Clone> CheckpointRule<F, X, Y> {
-    /// Returns the argument; gradients flow through it only if those of the derivative are wanted. In a traced loop each
-    /// lane has flows of its own, to what lanes share, too.
+    /// Returns the argument; gradients flow through it only if those of the derivative are wanted. In a traced loop
+    /// each lane has flows of its own, to what lanes share, too.
     fn argument(&self, call: &Call, flows: &[Option<Var>]) -> X {
         let mut x = self.input.clone();
         let is_final = gradients::is_suspended();

@@ -106,7 +106,7 @@ impl Called {
         }
     }
 
-    /// Returns what gradients flow through. A value that was evaluated after the call has its operands on its tape since.
+    /// Returns what gradients flow through. A value that was evaluated after the call has its operands on its tape.
     fn vertices(&self) -> Result<Cow<'_, [Vertex]>, Error> {
         let has_changed = |vertex: &Vertex| match vertex {
             Vertex::Value(Value { var, source: Source::Operands(node) }) => node.is_same(var) && var.has_data(),

@@ -3,8 +3,8 @@
 //! A kernel has its instructions in the order of a walk that visits first operands first. If a program adds terms up as
 //! `sum = term + sum`, or derives a long chain, all terms or all factors then come before the first addition: thousands
 //! of values wait, which no processor's registers hold. Here the operand with the longest chain of instructions behind
-//! it comes first, so that others follow when they are used (R. Sethi and J. Ullman, "The generation of optimal code for
-//! arithmetic expressions", 1970, of which this is the case of long chains).
+//! it comes first, so that others follow when they are used (R. Sethi and J. Ullman, "The generation of optimal code
+//! for arithmetic expressions", 1970, of which this is the case of long chains).
 //!
 //! Instructions with effects stay in their order, and shorter code as it is: it leaves the processor more that does not
 //! wait for one another.

@@ -11,8 +11,8 @@ fn mapped<P: Traverse + Clone>(rule: &mut impl FloatRule, gradients: &P) -> P {
     ad::suspend(|| map_floats(rule, &[gradients], 1)).swap_remove(0)
 }
 
-/// Returns gradients whose norm, over all arrays together, is at most a bound: longer ones are scaled down. The norm is
-/// computed in double precision, so it does not overflow. If it is NaN, as that of gradients with a NaN, all of them are.
+/// Returns gradients whose norm, over all arrays together, is at most a bound: longer ones are scaled down. The norm
+/// is computed in double precision, so it does not overflow. If it is NaN, as that of gradients with a NaN, all are.
 #[must_use]
 #[track_caller]
 pub fn clip_norm<P: Traverse + Clone>(gradients: &P, bound: f32) -> P {

@@ -7,8 +7,8 @@ use super::{Emitter, Raw, RawType};
 
 impl Emitter {
     /// The same values, as results of inline assembly without an instruction: each is a value of its own for LLVM,
-    /// which does not compute any of them later than it needs another. Each has the type of a vector register, of the kind
-    /// with this constraint.
+    /// which does not compute any of them later than it needs another. Each has the type of a vector register, of the
+    /// kind with this constraint.
     pub(in crate::backend::llvm) fn tie(&self, values: &[Raw], register: &str) -> Vec<Raw> {
         let outputs = (0..values.len()).map(|_| format!("={register}"));
         let constraints = outputs.chain((0..values.len()).map(|value| value.to_string())).collect::<Vec<_>>().join(",");

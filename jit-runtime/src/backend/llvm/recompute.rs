@@ -4,7 +4,8 @@
 //! are more than registers and the nearest cache hold, so each costs a store and a load of a cache further away. To
 //! compute a value again from one that is kept costs less, if the operations between are cheap. This is checkpointing
 //! (A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
-//! differentiation", 1992) with checkpoints at equal distances; what is computed again on the way to a value is used next.
+//! differentiation", 1992) with checkpoints at equal distances; what is computed again on the way to a value is used
+//! next.
 //!
 //! The plan is made by going through the code with a model of the registers: a value that was neither computed nor used
 //! recently is not in one. A wrong guess costs time alone.

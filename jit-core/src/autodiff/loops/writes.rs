@@ -22,7 +22,7 @@ pub(in crate::autodiff) struct Written {
     /// How the loop writes.
     pub(super) how: How,
     /// The gradient of the array after the loop; where iterations have taken theirs away, that of the array before.
-    pub(super) gradient: Var,
+    pub(in crate::autodiff) gradient: Var,
     /// The array after the loop.
     pub(super) after: Var,
     /// The factors of its elements, if the loop multiplies.
@@ -34,6 +34,19 @@ const PRODUCT: How = How::Reduce(ReduceOp::Mul);
 /// Returns the writes to a state, the last first.
 pub(super) fn of(payload: &LoopPayload, position: usize) -> Vec<Write> {
     loop_alias_check::writes(payload, position)
+}
+
+/// Returns the values of the body that the writes to a state read, those of inner loops among them.
+pub(super) fn inputs(payload: &LoopPayload, position: usize) -> Vec<Var> {
+    let inputs = |write: Write| match write {
+        Write::Scatter { index, value, mask, .. } => [index, value].into_iter().chain(mask).collect(),
+        Write::Loop { control, position } => {
+            let mut inputs = self::inputs(super::payload(&control), position);
+            inputs.push(control);
+            inputs
+        }
+    };
+    of(payload, position).into_iter().flat_map(inputs).collect()
 }
 
 /// Returns how a loop writes to a state.

@@ -338,3 +338,93 @@ fn second_derivatives_of_gathers_in_several_inner_loops() {
     ];
     check_all(functions, &[0.5, 1.2, 0.1, -0.7]);
 }
+
+#[jit]
+fn own_elements(x: &Float64) -> Float64 {
+    let mut h = Float64::zeros(20);
+    let lane = UInt::arange(x.width());
+    let mut i = UInt::from(0);
+    while i < 3 {
+        let value = (x * (1.0 + i as f64 * 0.3)).sin();
+        h[lane * 3 + i] = value;
+        i += 1;
+    }
+    h * (&h)
+}
+
+/// Elements keep what they had, or are overwritten several times, by equal values too.
+#[jit]
+fn shared_elements(x: &Float64) -> Float64 {
+    let mut h = x.repeat(3).exp();
+    let lane = UInt::arange(x.width());
+    let mut y = x.clone();
+    let mut i = UInt::from(0);
+    while i < 6 {
+        i += 1;
+        y = (&y * x + 0.1).sin();
+        if i < 5 {
+            h.scatter(&y * &y, &(&lane * 2 + &i / 3));
+        }
+        h.scatter(x * x, &(&lane + 7));
+    }
+    h * (&h)
+}
+
+#[jit]
+fn in_inner_loops(x: &Float64) -> Float64 {
+    let mut h = x.repeat(3) + 1.0;
+    let lane = UInt::arange(x.width());
+    let mut y = x.clone();
+    for i in 0..&lane + 1 {
+        for j in 0..3 - &lane % 2 {
+            y = (&y * x + 0.1).sin();
+            h.scatter(&y * &y, &(&lane * 3 + (&i + j) % 3));
+        }
+    }
+    h * (&h)
+}
+
+/// Lanes share the loop and what it writes.
+#[jit]
+fn of_all_lanes(x: &Float64) -> Float64 {
+    let mut h = Float64::ones(3);
+    let mut y = x.sum();
+    let mut i = UInt::from(0);
+    while i < 4 {
+        y = y.sin();
+        h.scatter(&y, &(&i % 2));
+        i += 1;
+    }
+    h * x.slice(0..3)
+}
+
+#[test]
+fn loops_that_overwrite_elements() {
+    let functions: &[(&str, Function)] = &[
+        ("own elements", own_elements),
+        ("shared elements", shared_elements),
+        ("in inner loops", in_inner_loops),
+        ("of all lanes", of_all_lanes),
+    ];
+    check_all(functions, &[0.5, 1.2, 0.1, -0.7]);
+}
+
+/// One write of several with an equal value gets the gradient.
+#[test]
+fn one_of_equal_values_gets_the_gradient_of_an_element() {
+    #[jit]
+    fn equal(x: &Float64) -> Float64 {
+        let mut h = Float64::zeros(2);
+        let mut i = UInt::from(0);
+        while i < 3 {
+            i += 1;
+            h.scatter(x * 2.0, &UInt::from(1));
+        }
+        h
+    }
+    on_each_device(|| {
+        let gradient = ad::grad(|x: &Float64| equal(x).sum())(&Float64::full(0.5, 4)).unwrap().to_vec().unwrap();
+        assert_eq!(gradient.iter().sum::<f64>(), 2.0);
+        assert_eq!(gradient.iter().filter(|&&of| of == 0.0).count(), 3);
+    });
+}

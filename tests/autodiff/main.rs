@@ -16,6 +16,7 @@ mod inside_loops;
 mod leaks;
 mod library;
 mod loop_rows;
+mod loop_writes;
 mod loops;
 mod memory;
 mod operations;

@@ -248,3 +248,44 @@ fn what_has_no_derivative_is_an_error_that_changes_nothing() {
         assert!(error.to_string().contains("previous elements of a scatter"), "{error}");
     });
 }
+
+#[jit]
+fn masked_index(x: &Float64, y: &Float64, w: &Float64) -> Float64 {
+    let k = UInt::from([1, 2, 3, 4, 5]);
+    let mut memory = Local::<f64>::new(4);
+    let (mut a, mut b) = (x * 1.0, Float64::from(0.3));
+    if ((x.sin() * 0.5).exp()) < -0.482 {
+        memory[(k + 4u32) % 4] = x * 0.9;
+    }
+    match (k * 3u32 + 4u32) % 6 {
+        0 => {
+            #[max_iterations(9)]
+            for i in UInt::from(0)..UInt::from(3) {
+                a = a * 0.5 + (x + x.cos() * 0.3) * 0.5;
+                b += (w[(i + 1u32) % 8] + y * 0.3) * 0.2;
+            }
+        }
+        _ => {
+            b = memory[1u32] + 0.01;
+        }
+    }
+    a + 2.0 * b + 3.0 * y
+}
+
+#[test]
+fn masked_indices_that_another_kernel_has_computed() {
+    on_each_device(|| {
+        let x = Float64::from([0.1, 0.2, 0.3, 0.5, 0.7]);
+        let all = (x.clone(), x.cos(), Float64::linspace(-0.2, 0.7, 8));
+        let loss = |(x, y, w): &(Float64, Float64, Float64)| masked_index(x, y, w).square().sum();
+        let vector = (Float64::ones(5), Float64::full(0.5, 5), Float64::full(-0.25, 8));
+        let product = ad::hvp(loss, &all, &vector).unwrap();
+        let step = |of: &Float64, by: &Float64, step: f64| of + by * step;
+        let at = |by: f64| {
+            let moved = (step(&all.0, &vector.0, by), step(&all.1, &vector.1, by), step(&all.2, &vector.2, by));
+            ad::grad(loss)(&moved).unwrap().0.to_vec().unwrap()
+        };
+        let wanted: Vec<f64> = at(1e-5).iter().zip(at(-1e-5)).map(|(a, b)| (a - b) / 2e-5).collect();
+        assert_close(&product.0.to_vec().unwrap(), &wanted, 1e-6);
+    });
+}

@@ -15,13 +15,19 @@ use crate::graph::op::Op;
 use crate::graph::tape::{Call, Flow};
 use crate::trace::{local, record};
 
+/// The place of an array whose tangent inner loops change, one after another.
+#[derive(Clone, Copy)]
+pub(super) struct Lent(usize);
+
 /// Tangents on their way.
 #[derive(Default)]
 pub(super) struct Tangents {
     values: FxHashMap<Key, Var>,
     results: FxHashMap<Key, Flow>,
-    /// Those of arrays that loops write to, by the loop and the position of the state.
-    written: FxHashMap<(Key, usize), Written>,
+    /// In the body of a loop, those of the arrays that it writes to.
+    arrays: Vec<Written>,
+    /// The arrays that inner loops write to, by the loop and the position of the state.
+    lent: FxHashMap<(Key, usize), Lent>,
     /// Whether they flow in the body of a loop.
     is_body: bool,
     /// In the body of a loop, the values at which tangents enter the body.
@@ -63,20 +69,38 @@ impl Tangents {
         results[position] = Some(tangent);
     }
 
-    /// Sets the tangent of an array that a loop writes to.
-    pub(super) fn set_written(&mut self, control: &Var, position: usize, written: Written) {
-        self.written.insert((key_of(control), position), written);
+    /// Takes the tangent of an array that the body writes to, for inner loops to change.
+    pub(super) fn lend(&mut self, array: Written) -> Lent {
+        self.arrays.push(array);
+        Lent(self.arrays.len() - 1)
+    }
+
+    /// Lets an inner loop change the tangent of an array.
+    pub(super) fn lend_to(&mut self, control: &Var, position: usize, array: Lent) {
+        self.lent.insert((key_of(control), position), array);
     }
 
     /// Returns whether anything reads an array after a loop that writes to it. The body of a loop around it passes its
     /// tangent on; a copy of the loop that another state of that body needs has no effects.
     pub(super) fn needs_written(&self, control: &Var, position: usize) -> bool {
-        !self.is_body || self.written.contains_key(&(key_of(control), position))
+        !self.is_body || self.lent.contains_key(&(key_of(control), position))
     }
 
-    /// Takes the tangent of an array that a loop writes to.
-    pub(super) fn take_written(&mut self, control: &Var, position: usize) -> Option<Written> {
-        self.written.remove(&(key_of(control), position))
+    /// Returns the tangent of an array of the body that a loop writes to, before that loop.
+    pub(super) fn lent(&self, control: &Var, position: usize) -> Option<Written> {
+        self.lent.get(&(key_of(control), position)).map(|array| self.arrays[array.0].clone())
+    }
+
+    /// Sets the tangent of an array of the body, if it is one, after a loop that writes to it.
+    pub(super) fn give_back(&mut self, control: &Var, position: usize, tangent: &Var) {
+        if let Some(array) = self.lent.get(&(key_of(control), position)) {
+            self.arrays[array.0].gradient = tangent.clone();
+        }
+    }
+
+    /// Returns the tangent of an array of the body after all inner loops.
+    pub(super) fn after_loops(&self, array: Lent) -> Written {
+        self.arrays[array.0].clone()
     }
 
     /// Lets the tangents flow through sorted vertices.

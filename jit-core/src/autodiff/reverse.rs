@@ -125,7 +125,7 @@ impl Gradients {
     fn reach_state(&mut self, control: &Var, position: usize, var: &Var, gradient: &Var) -> Result<(), Error> {
         if loops::is_array(control, position) {
             let written = Written::of(control, position, record::broadcast(gradient, var.width()), var)?;
-            self.set_written(control, position, written);
+            self.set_written(control, position, written.reversed(control, position)?);
             return Ok(());
         }
         let count = control.payload().map_or(0, Payload::positions);

@@ -170,6 +170,7 @@ pub(crate) struct LoopPayload {
     /// The maximum number of iterations of a lane, if bounded.
     pub(crate) bound: Option<Bound>,
     /// For a copy without effects, the writes that it leaves out, the last first: each with the position of the state.
+    /// A copy that only computes values again retains none.
     pub(crate) omitted: Vec<(usize, Write)>,
     /// The values from outside to which gradients flow from any state, set when they are wanted first.
     pub(crate) outside: OnceLock<Vec<Outside<Weak>>>,
@@ -217,17 +218,6 @@ pub(crate) enum Write {
         control: Var,
         position: usize,
     },
-}
-
-impl Write {
-    /// Returns the values that the write reads.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Var> {
-        let inputs = match self {
-            Write::Scatter { index, value, mask, .. } => [Some(index), Some(value), mask.as_ref()],
-            Write::Loop { control, .. } => [Some(control), None, None],
-        };
-        inputs.into_iter().flatten()
-    }
 }
 
 /// The maximum number of iterations of a lane. The condition of the loop allows one more, so that lanes that exceed the

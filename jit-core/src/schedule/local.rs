@@ -8,14 +8,15 @@
 //! Versions are not values of the kernel: an entry has a storage, and the order of the instructions determines which
 //! version it holds.
 
-use jit_runtime::ir::{LocalId, Value};
+use jit_runtime::ir::{CompareOp, LocalId, Value};
 use jit_runtime::launch::{AccessKind, CheckedAccess};
 use jit_runtime::{Error, ErrorKind};
 use rustc_hash::FxHashMap;
 
+use super::check::Checker;
 use super::emit::Emitter;
 use super::group::{Group, is_leaf};
-use super::order::{Graph, NONE, Part};
+use super::order::{Entry, Graph, NONE, Part};
 use super::place::{Placement, TOP};
 use crate::graph::Var;
 use crate::graph::op::Op;
@@ -173,14 +174,10 @@ impl Emitter<'_, '_> {
     fn local_index(&mut self, kind: AccessKind, number: u32, index: u32, version: u32) -> Value {
         let value = self.value(index);
         let var = self.entry(index).var;
-        if self.checker.is_none() || var.literal().is_some() {
+        if !self.checker.as_ref().is_some_and(Checker::checks_indices) || var.literal().is_some() {
             return value;
         }
-        let masked = local::masked_index(var).map(|_| self.entry(index).operands);
-        let (mask, checked) = match masked {
-            Some([mask, index, _]) if mask != NONE && index != NONE => (Some(self.value(mask)), self.value(index)),
-            _ => (None, value),
-        };
+        let (mask, checked) = self.masked_index(index, value);
         let place = self.locals.places[&origin(self.graph, version)];
         let memory = self.builder.local_memory(place);
         let site = self.entry(number).var.site();
@@ -188,6 +185,21 @@ impl Emitter<'_, '_> {
         let access = CheckedAccess { kind, ty: memory.ty, width, is_signed, site };
         self.in_range(access, checked, mask);
         value
+    }
+
+    /// Returns the lanes of an access by an index, and the index on these.
+    fn masked_index(&mut self, number: u32, value: Value) -> (Option<Value>, Value) {
+        let Entry { var, operands, .. } = *self.entry(number);
+        match operands {
+            _ if local::masked_index(var).is_none() => (None, value),
+            // An earlier kernel has computed it, and its mask may be unknown here.
+            _ if is_leaf(self.graph, self.group, number) => {
+                let nowhere = self.builder.constant(var.ty(), local::nowhere(var.ty()));
+                (Some(self.builder.compare(CompareOp::Ne, value, nowhere)), value)
+            }
+            [mask, index, _] if mask != NONE && index != NONE => (Some(self.value(mask)), self.value(index)),
+            _ => (None, value),
+        }
     }
 
     /// Returns the storage of a version, for an entry that needs it.

@@ -204,7 +204,7 @@ pub(crate) fn masked_index(index: &Var) -> Option<(Var, Var)> {
 }
 
 /// Returns an index that is out of range of every memory.
-fn nowhere(ty: Type) -> u64 {
+pub(crate) fn nowhere(ty: Type) -> u64 {
     ty.bit_mask()
 }
 

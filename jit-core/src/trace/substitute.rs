@@ -2,7 +2,8 @@
 //!
 //! Only what is asked for is recorded, and each value once. Values from outside of the loop are used as they are. Inner
 //! loops, branches, switches and per-lane local memory come along, and so do derivatives that operations bring
-//! themselves. Writes to arrays in memory do not: a copy has no effects.
+//! themselves. Writes to arrays in memory do not: a copy has no effects. The copy of an inner loop can retain what its
+//! writes are made of, for derivatives of the arrays.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use rustc_hash::FxHashMap;
 
 use super::{activity, loop_alias_check, loops, record, region};
 use crate::graph::gradients::Scope;
-use crate::graph::inputs::Role;
 use crate::graph::node::{Draft, Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::{
@@ -34,13 +34,20 @@ pub(crate) struct Substitution {
     regions: FxHashMap<RegionId, RegionId>,
     /// The originals, which must live as long as their addresses are used.
     originals: Vec<Var>,
+    /// Whether copies of inner loops retain the writes that they leave out. What those read is copied, too.
+    retains_writes: bool,
 }
 
 impl Substitution {
     /// Begins copying values of a loop into another region, which is open.
     pub(crate) fn new(id: RegionId, into: RegionId) -> Substitution {
         let regions = FxHashMap::from_iter([(id, into)]);
-        Substitution { id, copies: FxHashMap::default(), regions, originals: Vec::new() }
+        Substitution { id, copies: FxHashMap::default(), regions, originals: Vec::new(), retains_writes: false }
+    }
+
+    /// Lets copies of inner loops retain the writes that they leave out.
+    pub(crate) fn retaining_writes(self) -> Substitution {
+        Substitution { retains_writes: true, ..self }
     }
 
     /// Sets what is used in place of a value.
@@ -92,9 +99,10 @@ impl Substitution {
         }
         match var.payload() {
             // Its other parts are copied when its region is open.
-            Some(payload @ Payload::Loop(_)) => {
-                let inits = payload.inputs().filter(|(role, _)| *role == Role::Init);
-                inits.for_each(|(_, init)| visit(init));
+            Some(Payload::Loop(payload)) => {
+                // An array that it writes to depends on the writes before.
+                let values = payload.states.iter().filter(|state| !state.is_memory);
+                values.for_each(|state| visit(&state.init));
             }
             _ => var.for_each_input(&mut *visit),
         }
@@ -213,7 +221,7 @@ impl Substitution {
         let (condition, mut states, omitted) = parts?;
         activity::mark(mark.id, &mut states);
         for (copy, state) in states.iter_mut().zip(&payload.states) {
-            copy.carries = if state.is_memory { state.carries } else { copy.carries };
+            copy.carries = if state.is_memory { self.retains_writes && state.carries } else { copy.carries };
         }
         let lanes = loops::Lanes::of(&condition, &states, site);
         let (origin, bound) = (payload.origin, payload.bound);
@@ -225,10 +233,13 @@ impl Substitution {
     fn parts_of_loop(&mut self, payload: &LoopPayload, mark: region::Mark) -> Result<Parts, Error> {
         let mut states = Vec::new();
         for (position, state) in payload.states.iter().enumerate() {
-            let init = self.need(&state.init);
+            let init = match &state.init {
+                // Nothing reads it, and the copy does not write it. It belongs to no loop, so that copies can be copied.
+                array if state.is_memory => record::placeholder(array.ty(), array.width()),
+                init => self.need(init),
+            };
             let param = loops::param(mark.id, position, &init);
             self.set(&state.param, param.clone());
-            // Arrays that the loop writes are not read in it, and the copy does not write them.
             states.push(State { param, init, next: None, is_memory: state.is_memory, carries: false });
         }
         let condition = self.of(&payload.condition)?;
@@ -240,7 +251,9 @@ impl Substitution {
             };
         }
         let mut omitted = Vec::new();
-        for position in (0..payload.states.len()).filter(|&position| payload.states[position].is_memory) {
+        let is_retained = |&position: &usize| self.retains_writes && payload.states[position].is_memory;
+        let retained: Vec<usize> = (0..payload.states.len()).filter(is_retained).collect();
+        for position in retained {
             for write in loop_alias_check::writes(payload, position) {
                 omitted.push((position, self.write(&write)?));
             }

@@ -9,11 +9,12 @@ use super::super::factors::Factors;
 use super::super::reverse::Gradients;
 use super::super::vertex::{Key, Vertex, carries, key_of, order_from};
 use super::analysis::Flows;
+use super::last_writes::LastWrites;
 use super::parts::{Loop, Params, stand_in};
 use super::writes::{self, Written};
 use super::{Body, Known};
 use crate::graph::Var;
-use crate::graph::payload::{How, RegionId, Write};
+use crate::graph::payload::{RegionId, Write};
 use crate::trace::{local, record, region};
 
 /// The derivative of an iteration of a loop, in the innermost open region.
@@ -144,10 +145,8 @@ impl Adjoint<'_> {
             let how = writes::how(self.of.control, position)?;
             let like = &states[position].init;
             let after = record::placeholder(like.ty(), like.width());
-            // Only a state may be written to, and only another array may be read.
-            let gradient = if how == How::Write { stand_in(like, region) } else { after.clone() };
-            let factors = Some(Factors::placeholder(like));
-            Ok(Some(Written { how, gradient, after, factors }))
+            let (factors, last) = (Factors::placeholder(like), LastWrites::placeholder(like, self.of.width));
+            Ok(Some(Written { how, gradient: after.clone(), after, factors: Some(factors), last: Some(last) }))
         };
         let after = Gradient {
             states: (0..states.len()).map(gradient).collect(),
@@ -156,8 +155,7 @@ impl Adjoint<'_> {
         };
         let given: Vec<Option<Var>> = values.iter().cloned().map(Some).collect();
         let (before, body) = self.record(&given, after, Body::tried(self.of.width))?;
-        let written = before.written.into_iter().flatten().filter(Written::is_taken).map(|written| written.gradient);
-        let results = before.states.into_iter().chain(before.outside).flatten().chain(written);
+        let results = before.states.into_iter().chain(before.outside).flatten();
         let results = results.chain(body.into_noted());
         Ok(reads(&results.collect::<Vec<_>>(), region, &values))
     }

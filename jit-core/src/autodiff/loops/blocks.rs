@@ -141,7 +141,7 @@ impl Blocks {
     pub(super) fn record(of: &Loop<'_>, wanted: Wanted) -> Result<Blocks, Error> {
         let undone = wanted.undone.iter().map(|(position, _)| *position);
         let used: Vec<usize> = wanted.stored.iter().copied().chain(undone).collect();
-        let run = closure(of, used.iter().copied(), &[&of.payload.condition]);
+        let run = closure(of, used.iter().copied(), std::slice::from_ref(&of.payload.condition));
         let again = closure(of, used.iter().copied(), &[]);
         let inits: Vec<Var> = run.iter().map(|&position| of.init(position)).collect();
         let shelf = |slots: u32| move |&position: &usize| Shelf::new(&of.init(position), of.len(position), slots);

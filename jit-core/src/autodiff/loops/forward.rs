@@ -3,12 +3,12 @@
 use jit_runtime::Error;
 use rustc_hash::FxHashSet;
 
-use super::super::forward::Tangents;
+use super::super::forward::{Lent, Tangents};
 use super::super::memory;
 use super::super::vertex::{Key, Vertex, carries, key_of, order_from};
 use super::analysis::outside;
 use super::history::closure;
-use super::parts::{Loop, Params};
+use super::parts::{Carrying, Loop, Params};
 use super::record_run;
 use super::writes::{self, Written};
 use crate::graph::Var;
@@ -24,8 +24,16 @@ struct Moved<'a> {
     moved: Vec<usize>,
     /// The values from outside that the body reads.
     outside: Vec<Var>,
-    /// The tangents of arrays that the loop writes to.
+    /// The tangents of arrays that the loop writes to, before it.
     written: Vec<Option<Written>>,
+}
+
+/// An array that an iteration writes to.
+struct Target {
+    /// Where its tangent is found.
+    place: Lent,
+    /// The scatters of the body itself, the last first.
+    scatters: Vec<Write>,
 }
 
 /// Lets tangents flow through a loop.
@@ -42,8 +50,8 @@ pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Re
     let moved = of.positions(|position| all[position] && is_needed(position));
     let values = moved.iter().copied().filter(|&position| !of.states()[position].is_memory);
     let arrays = moved.iter().copied().filter(|&position| of.states()[position].is_memory);
-    let writes: Vec<Write> = arrays.flat_map(|position| writes::of(of.payload, position)).collect();
-    let read: Vec<&Var> = writes.iter().flat_map(Write::inputs).chain([&of.payload.condition]).collect();
+    let mut read: Vec<Var> = arrays.flat_map(|position| writes::inputs(of.payload, position)).collect();
+    read.push(of.payload.condition.clone());
     let run = closure(&of, values, &read);
     let written = moved.iter().map(|&position| written(&of, position, tangents)).collect::<Result<_, _>>()?;
     let tangent = |(place, &position): (usize, &usize)| {
@@ -63,23 +71,21 @@ pub(in crate::autodiff) fn forward(tangents: &mut Tangents, control: &Var) -> Re
         |states| of.condition(&moved.run, &states[..end]),
         |states| moved.step(states, tangents),
     )?;
-    for ((&position, written), tangent) in moved.moved.iter().zip(&moved.written).zip(&after[end..]) {
+    for (&position, tangent) in moved.moved.iter().zip(&after[end..]) {
         tangents.set_state(control, position, of.states().len(), tangent.clone());
-        if let Some(written) = written {
-            tangents.set_written(control, position, Written { gradient: tangent.clone(), ..written.clone() });
-        }
+        tangents.give_back(control, position, tangent);
     }
     Ok(())
 }
 
 /// Returns the tangent of an array that the loop writes to, before the loop.
 #[track_caller]
-fn written(of: &Loop<'_>, position: usize, tangents: &mut Tangents) -> Result<Option<Written>, Error> {
+fn written(of: &Loop<'_>, position: usize, tangents: &Tangents) -> Result<Option<Written>, Error> {
     let state = &of.states()[position];
     if !state.is_memory {
         return Ok(None);
     }
-    if let Some(written) = tangents.take_written(of.control, position) {
+    if let Some(written) = tangents.lent(of.control, position) {
         return Ok(Some(written));
     }
     let tangent = tangents.of(&state.init);
@@ -124,12 +130,13 @@ impl Moved<'_> {
             };
             nexts[position] = Some(next);
         }
-        let mut arrays = Vec::new();
+        let mut targets = Vec::new();
         for ((&position, written), tangent) in self.moved.iter().zip(&self.written).zip(own) {
             match (written, &nexts[position]) {
                 (Some(written), _) => {
-                    let written = Written { gradient: tangent, ..written.clone() };
-                    arrays.push((position, written, Vec::new()));
+                    let place = inner.lend(Written { gradient: tangent, ..written.clone() });
+                    let scatters = self.writes(position, place, &mut copy, &mut inner, &mut roots)?;
+                    targets.push(Target { place, scatters });
                 }
                 (None, Some(next)) => {
                     inner.set(&params[position], tangent);
@@ -138,37 +145,50 @@ impl Moved<'_> {
                 (None, None) => {}
             }
         }
-        for (position, written, writes) in &mut arrays {
-            for write in writes::of(self.of.payload, *position) {
-                let write = copy.carrying_write(&write)?;
-                match &write {
-                    Write::Scatter { value, .. } => {
-                        roots.extend(Some(value).filter(|value| carries(value)).map(Vertex::of));
-                    }
-                    Write::Loop { control, position } => {
-                        inner.set_written(control, *position, written.clone());
-                        roots.push(Vertex::Loop(control.clone()));
-                    }
-                }
-                writes.push(write);
-            }
-        }
         let ends: FxHashSet<Key> = params.iter().chain(&self.outside).map(key_of).collect();
         inner.ends.clone_from(&ends);
         inner.flow(&order_from(roots, &|var| ends.contains(&key_of(var)))?)?;
         let mut after: Vec<Var> = self.run.iter().filter_map(|&position| nexts[position].clone()).collect();
-        let mut arrays = arrays.into_iter();
+        let mut targets = targets.into_iter();
         for &position in &self.moved {
             after.push(match &nexts[position] {
                 _ if self.of.states()[position].is_memory => {
-                    let Some((_, written, writes)) = arrays.next() else { continue };
-                    written_after(written, &writes, &mut inner)
+                    let Some(target) = targets.next() else { continue };
+                    target.after(&inner)
                 }
                 Some(next) => inner.of(next).unwrap_or_else(|| self.no_tangent(position)),
                 None => self.no_tangent(position),
             });
         }
         Ok(after)
+    }
+
+    /// Copies the writes of an iteration to an array; returns the scatters of the body itself. Inner loops get the
+    /// tangent of the array one after another.
+    fn writes(
+        &self,
+        position: usize,
+        place: Lent,
+        copy: &mut Carrying,
+        inner: &mut Tangents,
+        roots: &mut Vec<Vertex>,
+    ) -> Result<Vec<Write>, Error> {
+        let mut scatters = Vec::new();
+        for write in writes::of(self.of.payload, position) {
+            match copy.carrying_write(&write)? {
+                Write::Loop { control, position } => {
+                    inner.lend_to(&control, position, place);
+                    roots.push(Vertex::Loop(control));
+                }
+                scatter => {
+                    if let Write::Scatter { value, .. } = &scatter {
+                        roots.extend(Some(value).filter(|value| carries(value)).map(Vertex::of));
+                    }
+                    scatters.push(scatter);
+                }
+            }
+        }
+        Ok(scatters)
     }
 
     #[track_caller]
@@ -181,21 +201,17 @@ impl Moved<'_> {
     }
 }
 
-/// Returns the tangent of an array after the writes of an iteration.
-#[track_caller]
-fn written_after(mut written: Written, writes: &[Write], inner: &mut Tangents) -> Var {
-    for write in writes.iter().rev() {
-        match write {
-            Write::Scatter { index, value, mask, .. } => {
+impl Target {
+    /// Returns the tangent of the array after an iteration, whose inner loops have written theirs.
+    #[track_caller]
+    fn after(self, inner: &Tangents) -> Var {
+        let mut written = inner.after_loops(self.place);
+        for write in self.scatters.iter().rev() {
+            if let Write::Scatter { index, value, mask, .. } = write {
                 let tangent = inner.of(value).unwrap_or_else(|| record::literal(value.ty(), 0, 1));
                 written.write(index, value, mask.as_ref(), &tangent);
             }
-            Write::Loop { control, position } => {
-                if let Some(after) = inner.take_written(control, *position) {
-                    written = after;
-                }
-            }
         }
+        written.gradient
     }
-    written.gradient
 }

@@ -14,7 +14,7 @@ use super::{record_loop, record_run};
 use crate::graph::Var;
 use crate::graph::node::Node;
 use crate::graph::op::Op;
-use crate::graph::payload::LoopPayload;
+use crate::graph::payload::{LoopPayload, Payload};
 use crate::trace::{loops, record};
 
 /// Up to this number of bytes for each lane, the states of all iterations are stored.
@@ -65,7 +65,7 @@ impl History {
     #[track_caller]
     fn store(of: &Loop<'_>, wanted: Wanted, bound: u32) -> Result<History, Error> {
         let undone = wanted.undone.iter().map(|(position, _)| *position);
-        let run = closure(of, wanted.stored.iter().copied().chain(undone), &[&of.payload.condition]);
+        let run = closure(of, wanted.stored.iter().copied().chain(undone), std::slice::from_ref(&of.payload.condition));
         let inits: Vec<Var> = run.iter().map(|&position| of.init(position)).collect();
         let shelf = |&position: &usize| Shelf::new(&of.init(position), of.len(position), bound);
         let shelves: Vec<Shelf> = wanted.stored.iter().map(shelf).collect();
@@ -222,7 +222,7 @@ fn counted_bound(of: &Loop<'_>) -> Option<u32> {
 }
 
 /// Returns some states, those that some values of the body read, and all on which their next values depend, in order.
-pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, read: &[&Var]) -> Vec<usize> {
+pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, read: &[Var]) -> Vec<usize> {
     let mut included = vec![false; of.states().len()];
     let mut pending: Vec<usize> = states.into_iter().collect();
     pending.extend(read.iter().flat_map(|value| params_behind(of.payload, value)));
@@ -239,7 +239,7 @@ pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, re
     of.positions(|position| included[position])
 }
 
-/// Returns the states that a value of the body depends on.
+/// Returns the states that a value of the body depends on: those that its copy reads.
 fn params_behind(payload: &LoopPayload, value: &Var) -> Vec<usize> {
     let mut seen: FxHashSet<NonNull<Node>> = FxHashSet::from_iter([value.address()]);
     let mut pending = vec![value.clone()];
@@ -251,11 +251,20 @@ fn params_behind(payload: &LoopPayload, value: &Var) -> Vec<usize> {
         if var.op() == Op::Param && var.region() == payload.id {
             positions.push(var.position());
         }
-        var.for_each_input(|input| {
+        for_each_value_behind(&var, &mut |input| {
             if seen.insert(input.address()) {
                 pending.push(input.clone());
             }
         });
     }
     positions
+}
+
+/// Calls a function with each value that one is made of. An inner loop's writes to memory are not among them.
+fn for_each_value_behind(var: &Var, visit: &mut dyn FnMut(&Var)) {
+    let Some(Payload::Loop(inner)) = var.payload() else { return var.for_each_input(visit) };
+    visit(&inner.condition);
+    for state in inner.states.iter().filter(|state| !state.is_memory) {
+        [&state.init].into_iter().chain(&state.next).for_each(&mut *visit);
+    }
 }

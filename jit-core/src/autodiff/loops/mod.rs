@@ -12,7 +12,8 @@
 //! Only states that the derivative reads are stored; which ones, is found by recording the derivative once, in a region
 //! that is thrown away (`adjoint`). A loop that only adds up needs none. Values from outside of the loop get the sum of
 //! the gradients of all iterations; arrays that the loop gathers from get them by `scatter_add`, as states in memory.
-//! Arrays that the loop writes to are differentiated by the rules of their scatters (`writes`, `products`).
+//! Arrays that the loop writes to are differentiated by the rules of their scatters (`writes`, `products`,
+//! `last_writes`).
 
 mod adjoint;
 mod affine;
@@ -22,6 +23,7 @@ mod blocks;
 mod body;
 mod forward;
 mod history;
+mod last_writes;
 mod parts;
 mod products;
 mod reverse;

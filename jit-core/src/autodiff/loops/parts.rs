@@ -109,6 +109,16 @@ impl<'a> Loop<'a> {
         copy
     }
 
+    /// Begins copying the body with what its writes are made of, for some states at the begin of an iteration. The
+    /// others are not used, but inner loops may write to several arrays.
+    pub(super) fn copy_with_writes(&self, positions: &[usize], before: &[Var]) -> Substitution {
+        let region = region::innermost_loop();
+        let is_unused = |position: usize| !positions.contains(&position) && !self.states()[position].is_memory;
+        let unused = self.positions(is_unused).into_iter();
+        let unused = unused.map(|position| (position, stand_in(&self.states()[position].init, region)));
+        self.copy(positions.iter().copied().zip(before.iter().cloned()).chain(unused)).retaining_writes()
+    }
+
     /// Begins copying the body so that gradients flow through the copy as they do through the original. States that
     /// are not given are not used.
     #[track_caller]
@@ -129,7 +139,7 @@ impl<'a> Loop<'a> {
             tape::taped(&value, Tape::Argument(0), self.site)
         };
         let params: Vec<Var> = self.states().iter().zip(values).map(param).collect();
-        Params { copy: Carrying(self.copy(params.iter().cloned().enumerate())), params }
+        Params { copy: Carrying(self.copy(params.iter().cloned().enumerate()).retaining_writes()), params }
     }
 
     /// Returns the states after an iteration, for some states before it.

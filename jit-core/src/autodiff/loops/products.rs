@@ -24,7 +24,8 @@ pub(super) fn factors(control: &Var, position: usize) -> Result<Factors, Error> 
 #[track_caller]
 fn collect(of: &Loop<'_>, position: usize, before: Factors) -> Result<Factors, Error> {
     let writes = writes::of(of.payload, position);
-    let read: Vec<&Var> = writes.iter().flat_map(Write::inputs).chain([&of.payload.condition]).collect();
+    let mut read = writes::inputs(of.payload, position);
+    read.push(of.payload.condition.clone());
     let run = closure(of, [], &read);
     let states: Vec<Var> = run.iter().map(|&position| of.init(position)).chain(before.into_states()).collect();
     let mut after = record_run(
@@ -33,7 +34,7 @@ fn collect(of: &Loop<'_>, position: usize, before: Factors) -> Result<Factors, E
         |states| of.condition(&run, &states[..run.len()]),
         |mut states| {
             let mut factors = Factors::from_states(states.split_off(run.len()));
-            let mut copy = of.copy(run.iter().copied().zip(states.iter().cloned()));
+            let mut copy = of.copy_with_writes(&run, &states);
             for write in &writes {
                 factors = match copy.write(write)? {
                     Write::Scatter { index, value, mask, .. } => {

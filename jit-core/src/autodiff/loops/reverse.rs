@@ -51,9 +51,8 @@ pub(in crate::autodiff) fn backward(
             None => record::literal(array.ty(), 0, array.width()),
         });
     }
-    let taken =
-        layout.taken.iter().map(|&position| written[position].as_ref().expect("it is written").gradient.clone());
-    carried.extend(taken);
+    let last_writes = |&position: &usize| written[position].as_ref()?.last.as_ref();
+    carried.extend(layout.overwritten.iter().filter_map(last_writes).map(|last| last.count.clone()));
     let step = |values: Vec<Option<Var>>, carried: Vec<Var>| layout.step(&adjoint, &written, &values, carried);
     let after = history.run_back(&of, carried, step)?;
     layout.deliver(gradients, &of, &flows, written, after)
@@ -93,8 +92,8 @@ struct Layout {
     read: Vec<usize>,
     /// The places of the outer arrays that the body gathers from.
     gathered: Vec<usize>,
-    /// The positions of the arrays from whose gradients iterations take.
-    taken: Vec<usize>,
+    /// The positions of the arrays that the loop overwrites, whose writes are counted down.
+    overwritten: Vec<usize>,
 }
 
 impl Layout {
@@ -104,7 +103,7 @@ impl Layout {
             states: of.positions(|position| flows.relevant[position] && !of.states()[position].is_memory),
             read: places(&|place| flows.outside[place].is_read),
             gathered: places(&|place| flows.outside[place].is_gathered),
-            taken: of.positions(|position| written[position].as_ref().is_some_and(Written::is_taken)),
+            overwritten: of.positions(|position| written[position].as_ref().is_some_and(|of| of.last.is_some())),
         }
     }
 
@@ -133,11 +132,7 @@ impl Layout {
         let arrays: Vec<Var> = carried.by_ref().take(self.gathered.len()).collect();
         let arrays = self.gathered.iter().map(|&place| flows.outside[place].var.clone()).zip(arrays);
         let body = Body::new(of.width, arrays);
-        for &position in &self.taken {
-            if let (Some(written), Some(gradient)) = (&mut after.written[position], carried.next()) {
-                written.gradient = gradient;
-            }
-        }
+        self.set_counts(&mut after.written, carried);
         let (before, mut body) = adjoint.record(values, after, body)?;
         let state = |&position: &usize| {
             let zero = || zeros(&of.states()[position].init, of.len(position), of);
@@ -147,10 +142,18 @@ impl Layout {
         let outside = |&place: &usize| before.outside[place].clone().expect("what has come in goes out");
         next.extend(self.read.iter().map(outside));
         next.extend(self.gathered.iter().filter_map(|&place| body.take_array(&flows.outside[place].var)));
-        next.extend(
-            self.taken.iter().filter_map(|&position| Some(before.written[position].as_ref()?.gradient.clone())),
-        );
+        let last_writes = |&position: &usize| before.written[position].as_ref()?.last.as_ref();
+        next.extend(self.overwritten.iter().filter_map(last_writes).map(|last| last.count.clone()));
         Ok(next)
+    }
+
+    /// Sets the numbers of writes up to an iteration.
+    fn set_counts(&self, written: &mut [Option<Written>], counts: impl Iterator<Item = Var>) {
+        for (&position, count) in self.overwritten.iter().zip(counts) {
+            if let Some(last) = written[position].as_mut().and_then(|written| written.last.as_mut()) {
+                last.count = count;
+            }
+        }
     }
 
     /// Lets what has arrived before the first iteration flow on.
@@ -186,11 +189,7 @@ impl Layout {
                 None => gradients.add(array, flow),
             }
         }
-        for (&position, flow) in self.taken.iter().zip(after.by_ref()) {
-            if let Some(written) = &mut written[position] {
-                written.gradient = flow;
-            }
-        }
+        self.set_counts(&mut written, after);
         for (position, written) in written.into_iter().enumerate() {
             let Some(written) = written else { continue };
             let array = &of.states()[position].init;

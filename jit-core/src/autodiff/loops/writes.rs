@@ -1,15 +1,15 @@
 //! Arrays in memory that a loop writes to.
 //!
 //! An element that lanes add to passes its gradient to all of them. Of the lanes and iterations that write an element,
-//! the last one gets its gradient: the value that it has written is there after the loop. Going back through the
-//! iterations, it takes the gradient away, so that earlier ones with an equal value get none. Minima and maxima pass
-//! it to those whose value is there, products to each factor, multiplied by the product of the others.
+//! the last one gets its gradient: the value that it has written is there after the loop. Minima and maxima pass it to
+//! those whose value is there, products to each factor, multiplied by the product of the others.
 
-use jit_runtime::ir::{AtomicOp, CompareOp, ReduceOp};
+use jit_runtime::ir::{CompareOp, ReduceOp};
 use jit_runtime::{Error, ErrorKind};
 
 use super::super::factors::Factors;
 use super::super::weight::{Weight, compare, weighted};
+use super::last_writes::LastWrites;
 use super::{payload, products};
 use crate::graph::Var;
 use crate::graph::payload::{How, LoopPayload, Write};
@@ -21,12 +21,14 @@ use crate::trace::{gather, loop_alias_check, record};
 pub(in crate::autodiff) struct Written {
     /// How the loop writes.
     pub(super) how: How,
-    /// The gradient of the array after the loop; where iterations have taken theirs away, that of the array before.
-    pub(super) gradient: Var,
+    /// The gradient of the array after the loop; in forward mode, its tangent up to here.
+    pub(in crate::autodiff) gradient: Var,
     /// The array after the loop.
     pub(super) after: Var,
     /// The factors of its elements, if the loop multiplies.
     pub(super) factors: Option<Factors>,
+    /// The writes whose values are there, if the loop overwrites elements and gradients flow back.
+    pub(super) last: Option<LastWrites>,
 }
 
 const PRODUCT: How = How::Reduce(ReduceOp::Mul);
@@ -34,6 +36,19 @@ const PRODUCT: How = How::Reduce(ReduceOp::Mul);
 /// Returns the writes to a state, the last first.
 pub(super) fn of(payload: &LoopPayload, position: usize) -> Vec<Write> {
     loop_alias_check::writes(payload, position)
+}
+
+/// Returns the values of the body that the writes to a state read, those of inner loops among them.
+pub(super) fn inputs(payload: &LoopPayload, position: usize) -> Vec<Var> {
+    let inputs = |write: Write| match write {
+        Write::Scatter { index, value, mask, .. } => [index, value].into_iter().chain(mask).collect(),
+        Write::Loop { control, position } => {
+            let mut inputs = self::inputs(super::payload(&control), position);
+            inputs.push(control);
+            inputs
+        }
+    };
+    of(payload, position).into_iter().flat_map(inputs).collect()
 }
 
 /// Returns how a loop writes to a state.
@@ -75,7 +90,15 @@ impl Written {
     ) -> Result<Written, Error> {
         let how = how(control, position)?;
         let factors = (how == PRODUCT).then(|| products::factors(control, position)).transpose()?;
-        Ok(Written { how, gradient, after: after.clone(), factors })
+        Ok(Written { how, gradient, after: after.clone(), factors, last: None })
+    }
+
+    /// Finds what reverse mode reads beyond that.
+    #[track_caller]
+    pub(in crate::autodiff) fn reversed(self, control: &Var, position: usize) -> Result<Written, Error> {
+        let is_write = self.how == How::Write;
+        let last = is_write.then(|| LastWrites::of(control, position, &self.after)).transpose()?;
+        Ok(Written { last, ..self })
     }
 
     /// Returns the product of all factors of elements but one each.
@@ -89,18 +112,14 @@ impl Written {
     #[track_caller]
     pub(super) fn flow(&mut self, index: &Var, value: &Var, mask: Option<&Var>) -> Var {
         let read = |array: &Var| gather::gather(array, index, mask);
-        let is_there = |after: &Var| compare(CompareOp::Eq, &read(after), value);
         match self.how {
             How::Write => {
-                let is_there = is_there(&self.after);
-                let mask = mask.map_or_else(|| is_there.clone(), |mask| record::and(mask, &is_there));
-                let how = How::Atomic(AtomicOp::Exchange);
-                let zero = &record::literal(value.ty(), 0, 1);
-                let request = Request { how, index, value: zero, expected: None, mask: Some(&mask) };
-                scatter::exchange(&mut self.gradient, &request)
+                let last = self.last.as_mut().expect("they are found before gradients flow back");
+                weighted(&read(&self.gradient), &Weight::Where(last.undo(index, mask), true), value.ty())
             }
             How::Reduce(ReduceOp::Min | ReduceOp::Max) => {
-                weighted(&read(&self.gradient), &Weight::Where(is_there(&self.after), true), value.ty())
+                let is_there = compare(CompareOp::Eq, &read(&self.after), value);
+                weighted(&read(&self.gradient), &Weight::Where(is_there, true), value.ty())
             }
             PRODUCT => weighted(&read(&self.gradient), &self.without(value, read), value.ty()),
             _ => read(&self.gradient),
@@ -130,11 +149,6 @@ impl Written {
         scatter::scatter(&mut self.gradient, &request);
     }
 
-    /// Returns whether iterations change the gradient.
-    pub(super) fn is_taken(&self) -> bool {
-        self.how == How::Write
-    }
-
     /// Returns the gradient of the array before the loop.
     #[track_caller]
     pub(super) fn before(&self, array: &Var) -> Var {
@@ -144,7 +158,10 @@ impl Written {
                 weighted(&self.gradient, &Weight::Where(is_changed, false), array.ty())
             }
             PRODUCT => weighted(&self.gradient, &self.without(array, Var::clone), array.ty()),
-            _ => self.gradient.clone(),
+            _ => match &self.last {
+                Some(last) => weighted(&self.gradient, &Weight::Where(last.unwritten(), true), array.ty()),
+                None => self.gradient.clone(),
+            },
         }
     }
 }

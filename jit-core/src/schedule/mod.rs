@@ -409,13 +409,23 @@ fn run_known(launches: known::Launches) -> Result<(), Error> {
             break;
         }
     }
-    finish(done);
+    finish(&mut done);
     outcome
 }
 
-/// Removes what is behind nodes that have got their elements. The values that they are copies of get them, too: what
-/// is made from those later would compute them again, with all behind them.
-fn finish(mut done: SmallVec<[Var; 2]>) {
+/// Removes what is behind nodes that have got their elements.
+#[inline]
+fn finish(done: &mut SmallVec<[Var; 2]>) {
+    if done.iter().any(|node| node.op() == Op::Identity) {
+        share_with_originals(done);
+    }
+    edges::detach(done.iter());
+}
+
+/// Gives the elements of copies to the values that they are copies of, too: what is made from those later would compute
+/// them again, with all behind them.
+#[cold]
+fn share_with_originals(done: &mut SmallVec<[Var; 2]>) {
     let mut position = 0;
     while let Some(node) = done.get(position) {
         if let Some(value) = tape::value_without_elements(node) {
@@ -424,7 +434,6 @@ fn finish(mut done: SmallVec<[Var; 2]>) {
         }
         position += 1;
     }
-    edges::detach(done.iter());
 }
 
 /// Returns whether a launch has results: those of one that ran and failed are this failure.
@@ -458,7 +467,7 @@ fn run_new(mut plan: Plan, site: Site) -> Result<(), Error> {
         give(plan.empty.into_iter().collect());
         plan.new_trace.into_iter().for_each(|trace| trace.keep());
     }
-    finish(done);
+    finish(&mut done);
     outcome
 }
 

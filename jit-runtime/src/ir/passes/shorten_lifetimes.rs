@@ -20,20 +20,43 @@ const LEAST_LIVE: usize = 192;
 
 /// Runs the pass.
 pub fn run(kernel: &mut Kernel) {
-    let count = kernel.region(TOP).insts.len();
-    if count < LEAST_LIVE {
+    // An instruction uses up three values at most, and makes one.
+    if kernel.region(TOP).insts.len() < LEAST_LIVE + LEAST_LIVE / 2 {
         return;
     }
-    let uses = Uses::of(kernel);
-    let live = uses.most_live(kernel, 0..count);
+    let live = most_live(kernel);
     if live < LEAST_LIVE {
         return;
     }
-    let order = Order::of(kernel, &uses);
-    if 2 * uses.most_live(kernel, order.iter().copied()) > live {
-        return;
+    let mut arranged = kernel.clone();
+    arrange(&mut arranged, Order::of(kernel, &Uses::of(kernel)));
+    if 2 * most_live(&arranged) <= live {
+        *kernel = arranged;
     }
-    arrange(kernel, order);
+}
+
+/// The largest number of values that are alive at once between instructions of the top region.
+fn most_live(kernel: &Kernel) -> usize {
+    let insts = &kernel.region(TOP).insts;
+    // Those of nested regions do not live there, and are marked from the start.
+    let mut is_live = vec![kernel.regions.len() > 1; kernel.types.len()];
+    if kernel.regions.len() > 1 {
+        insts.iter().flat_map(Inst::values).for_each(|value| is_live[value.index()] = false);
+    }
+    // From the end: a value lives from here on if it is used below.
+    let (mut live, mut most) = (0, 0);
+    for inst in insts.iter().rev() {
+        let mut visit = |value: Value| {
+            live += usize::from(!std::mem::replace(&mut is_live[value.index()], true));
+        };
+        match inst.op.has_regions() {
+            true => for_each_nested_operand(kernel, &inst.op, &mut visit),
+            false => inst.op.for_each_operand(visit),
+        }
+        most = most.max(live);
+        live -= inst.values().filter(|value| is_live[value.index()]).count();
+    }
+    most
 }
 
 /// Brings the instructions of the top region into an order.
@@ -65,27 +88,6 @@ impl Uses {
             inst.values().for_each(|value| definitions[value.index()] = position);
         }
         Uses { operands }
-    }
-
-    /// The largest number of instructions whose results are alive at once, in an order. What is the same for all lanes
-    /// at first sight is not counted.
-    fn most_live(&self, kernel: &Kernel, order: impl Iterator<Item = usize> + Clone) -> usize {
-        let mut last_uses = vec![usize::MAX; self.operands.len()];
-        for (time, position) in order.clone().enumerate() {
-            self.operands[position].iter().for_each(|&operand| last_uses[operand] = time);
-        }
-        let mut ends = vec![0; self.operands.len()];
-        let (mut live, mut most) = (0, 0);
-        for (time, position) in order.enumerate() {
-            let is_shared = matches!(kernel.region(TOP).insts[position].op, Op::Const(..) | Op::Scalar(_));
-            if last_uses[position] != usize::MAX && !is_shared {
-                live += 1;
-                ends[last_uses[position]] += 1;
-            }
-            most = most.max(live);
-            live -= ends[time];
-        }
-        most
     }
 }
 
@@ -156,10 +158,6 @@ mod tests {
     use crate::ir::random::{Case, Options};
     use crate::ir::{BinaryOp, Builder, Type, verify};
 
-    fn most_live(kernel: &Kernel) -> usize {
-        Uses::of(kernel).most_live(kernel, 0..kernel.region(TOP).insts.len())
-    }
-
     /// A kernel that adds terms up, each computed before the sum of those before it.
     fn terms_before_sums(count: usize) -> Kernel {
         let mut builder = Builder::new();
@@ -178,7 +176,7 @@ mod tests {
     #[test]
     fn terms_are_computed_when_they_are_added() {
         let mut kernel = terms_before_sums(LEAST_LIVE);
-        assert_eq!(most_live(&kernel), LEAST_LIVE + 1);
+        assert_eq!(most_live(&kernel), LEAST_LIVE + 2);
         run(&mut kernel);
         verify(&kernel).unwrap();
         // The start, a sum, the term, and for a moment the next sum.
@@ -187,10 +185,10 @@ mod tests {
 
     #[test]
     fn shorter_code_keeps_its_order() {
-        let kernel = terms_before_sums(LEAST_LIVE - 2);
+        let kernel = terms_before_sums(LEAST_LIVE - 3);
         let mut ordered = kernel.clone();
         run(&mut ordered);
-        assert_eq!(ordered, kernel);
+        assert!(ordered == kernel, "it has another order");
     }
 
     #[test]
@@ -207,7 +205,7 @@ mod tests {
         let kernel = builder.finish();
         let mut ordered = kernel.clone();
         run(&mut ordered);
-        assert_eq!(ordered, kernel);
+        assert!(ordered == kernel, "it has another order");
     }
 
     #[test]

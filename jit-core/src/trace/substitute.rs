@@ -234,7 +234,7 @@ impl Substitution {
         let mut states = Vec::new();
         for (position, state) in payload.states.iter().enumerate() {
             let init = match &state.init {
-                // Nothing reads it, and the copy does not write it. It belongs to no loop, so that copies can be copied.
+                // Nothing reads it, and the copy does not write it. It belongs to no loop, so copies can be copied.
                 array if state.is_memory => record::placeholder(array.ty(), array.width()),
                 init => self.need(init),
             };

@@ -183,7 +183,6 @@ fn values_are_printed_without_contents_while_they_are_traced() {
     });
 }
 
-// rows: O04
 #[test]
 fn a_module_that_prints_has_derivatives() {
     #[derive(Clone, Traverse)]
@@ -209,6 +208,7 @@ fn a_module_that_prints_has_derivatives() {
     });
 }
 
+// rows: O04
 #[test]
 fn outputs_are_evaluated() {
     on_each_device(|| {

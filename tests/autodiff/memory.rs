@@ -258,7 +258,8 @@ fn masked_index(x: &Float64, y: &Float64, w: &Float64) -> Float64 {
         memory[(k + 4u32) % 4] = x * 0.9;
     }
     match (k * 3u32 + 4u32) % 6 {
-        0 => {
+        0 =>
+        {
             #[max_iterations(9)]
             for i in UInt::from(0)..UInt::from(3) {
                 a = a * 0.5 + (x + x.cos() * 0.3) * 0.5;

@@ -24,6 +24,7 @@ mod optim;
 mod prefix;
 mod programs;
 mod random;
+mod random_loops;
 mod recompute;
 mod rows;
 mod schedules;

@@ -154,6 +154,13 @@ pub(crate) struct State {
     pub(crate) carries: bool,
 }
 
+impl State {
+    /// Returns whether it is an array that the loop, or one around it, writes: the body reads nothing from it.
+    pub(crate) fn is_written(&self) -> bool {
+        self.is_memory || self.init.region() == RegionId::WRITING
+    }
+}
+
 /// The parts of a recorded loop.
 pub(crate) struct LoopPayload {
     pub(crate) id: RegionId,

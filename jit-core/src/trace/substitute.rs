@@ -100,8 +100,8 @@ impl Substitution {
         match var.payload() {
             // Its other parts are copied when its region is open.
             Some(Payload::Loop(payload)) => {
-                // An array that it writes to depends on the writes before.
-                let values = payload.states.iter().filter(|state| !state.is_memory);
+                // An array that is written depends on the writes before.
+                let values = payload.states.iter().filter(|state| !state.is_written());
                 values.for_each(|state| visit(&state.init));
             }
             _ => var.for_each_input(&mut *visit),
@@ -235,7 +235,7 @@ impl Substitution {
         for (position, state) in payload.states.iter().enumerate() {
             let init = match &state.init {
                 // Nothing reads it, and the copy does not write it. It belongs to no loop, so copies can be copied.
-                array if state.is_memory => record::placeholder(array.ty(), array.width()),
+                array if state.is_written() => record::placeholder(array.ty(), array.width()),
                 init => self.need(init),
             };
             let param = loops::param(mark.id, position, &init);

@@ -114,21 +114,18 @@ impl Moved<'_> {
     #[track_caller]
     fn step(&self, mut states: Vec<Var>, tangents: &Tangents) -> Result<Vec<Var>, Error> {
         let own = states.split_off(self.run.len());
-        let mut values = vec![None; self.of.states().len()];
+        let mut values = self.of.unchanged();
         for (&position, value) in self.run.iter().zip(&states) {
             values[position] = Some(value.clone());
         }
         let Params { mut copy, params } = self.of.copy_carrying(&values);
         let mut inner = tangents.inside(&self.outside);
         let mut roots = Vec::new();
-        let mut nexts = vec![None; self.of.states().len()];
-        let positions: Vec<usize> = self.run.clone();
-        for position in positions {
-            let next = match &self.of.states()[position].next {
-                Some(next) => copy.carrying(next)?,
-                None => params[position].clone(),
-            };
-            nexts[position] = Some(next);
+        let is_unchanged = |position: usize| self.of.states()[position].next.is_none();
+        let unchanged = |(position, param): (usize, &Var)| is_unchanged(position).then(|| param.clone());
+        let mut nexts: Vec<Option<Var>> = params.iter().enumerate().map(unchanged).collect();
+        for &position in &self.run {
+            nexts[position] = self.of.states()[position].next.as_ref().map(|next| copy.carrying(next)).transpose()?;
         }
         let mut targets = Vec::new();
         for ((&position, written), tangent) in self.moved.iter().zip(&self.written).zip(own) {

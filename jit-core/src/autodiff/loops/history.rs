@@ -221,18 +221,18 @@ fn counted_bound(of: &Loop<'_>) -> Option<u32> {
     (is_upwards && begin < 1 << 31).then(|| end.saturating_sub(begin).div_ceil(stride) as u32)
 }
 
-/// Returns some states, those that some values of the body read, and all on which their next values depend, in order.
+/// Returns some states, those that some values of the body read, and all on which their next values depend, in order;
+/// without those that iterations do not change.
 pub(super) fn closure(of: &Loop<'_>, states: impl IntoIterator<Item = usize>, read: &[Var]) -> Vec<usize> {
     let mut included = vec![false; of.states().len()];
     let mut pending: Vec<usize> = states.into_iter().collect();
     pending.extend(read.iter().flat_map(|value| params_behind(of.payload, value)));
     while let Some(position) = pending.pop() {
         let state = &of.states()[position];
-        // The body reads nothing from arrays that it writes to.
-        if state.is_memory || std::mem::replace(&mut included[position], true) {
-            continue;
-        }
-        if let Some(next) = &state.next {
+        // The body reads nothing from arrays that it writes to, and knows what it does not change.
+        if let Some(next) = state.next.as_ref().filter(|_| !state.is_memory)
+            && !std::mem::replace(&mut included[position], true)
+        {
             pending.extend(params_behind(of.payload, next));
         }
     }
@@ -264,7 +264,7 @@ fn params_behind(payload: &LoopPayload, value: &Var) -> Vec<usize> {
 fn for_each_value_behind(var: &Var, visit: &mut dyn FnMut(&Var)) {
     let Some(Payload::Loop(inner)) = var.payload() else { return var.for_each_input(visit) };
     visit(&inner.condition);
-    for state in inner.states.iter().filter(|state| !state.is_memory) {
+    for state in inner.states.iter().filter(|state| !state.is_written()) {
         [&state.init].into_iter().chain(&state.next).for_each(&mut *visit);
     }
 }

@@ -94,10 +94,13 @@ impl<'a> Loop<'a> {
     }
 
     /// Begins copying the body into the innermost open region, with values for some states at the begin of an
-    /// iteration. The others are not used.
+    /// iteration. Of the others only those are used that iterations do not change.
     pub(super) fn copy(&self, values: impl IntoIterator<Item = (usize, Var)>) -> Substitution {
         let region = region::innermost_loop();
         let mut copy = Substitution::new(self.payload.id, region);
+        for (state, value) in self.states().iter().zip(self.unchanged()) {
+            value.into_iter().for_each(|value| copy.set(&state.param, value));
+        }
         for state in self.states().iter().filter(|state| state.is_memory) {
             // Nothing reads it, but inner loops have it as a state. It belongs to no loop, so that copies can be
             // copied.
@@ -113,7 +116,8 @@ impl<'a> Loop<'a> {
     /// others are not used, but inner loops may write to several arrays.
     pub(super) fn copy_with_writes(&self, positions: &[usize], before: &[Var]) -> Substitution {
         let region = region::innermost_loop();
-        let is_unused = |position: usize| !positions.contains(&position) && !self.states()[position].is_memory;
+        let is_computed = |state: &State| !state.is_memory && state.next.is_some();
+        let is_unused = |position: usize| !positions.contains(&position) && is_computed(&self.states()[position]);
         let unused = self.positions(is_unused).into_iter();
         let unused = unused.map(|position| (position, stand_in(&self.states()[position].init, region)));
         self.copy(positions.iter().copied().zip(before.iter().cloned()).chain(unused)).retaining_writes()

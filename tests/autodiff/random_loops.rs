@@ -168,7 +168,7 @@ impl Lane<'_> {
             Statement::If(condition, then, otherwise) => {
                 let holds = match condition {
                     Condition::Positive(value) => self.value(value).0[0] > 0.0,
-                    Condition::IsEven(index) => self.index(*index) % 2 == 0,
+                    Condition::IsEven(index) => self.index(*index).is_multiple_of(2),
                 };
                 self.block(if holds { then } else { otherwise }, depth);
             }

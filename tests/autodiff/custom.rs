@@ -1,5 +1,7 @@
 //! Operations with derivatives of their own, and checkpoints.
 
+use std::panic::catch_unwind;
+
 use jit::ad::{self, CustomOp, custom};
 use jit::prelude::*;
 
@@ -88,6 +90,104 @@ fn wrong_derivatives_are_errors_that_change_nothing() {
         assert!(error.to_string().contains("has no forward mode"), "{error}");
         (&x * 3.0).backward().unwrap();
         assert_eq!(x.grad().to_vec().unwrap(), [3.0, 3.0]);
+    });
+}
+
+/// The product of two numbers, with gradients as wide as the product. A derivative of zero is refused by a panic.
+struct Product;
+
+impl CustomOp for Product {
+    type Input = (Float64, Float64);
+    type Output = Float64;
+    type Saved = (Float64, Float64);
+
+    fn forward(&self, (a, b): &(Float64, Float64)) -> (Float64, (Float64, Float64)) {
+        (a * b, (a.clone(), b.clone()))
+    }
+
+    fn backward(&self, (a, b): &(Float64, Float64), gradient: &Float64) -> jit::Result<(Float64, Float64)> {
+        Ok((gradient * b, gradient * a))
+    }
+}
+
+#[jit]
+fn product_of_powers(a: &Float64, x: &Float64) -> Float64 {
+    let mut power = Float64::from(1.0);
+    let mut k = UInt::from(0);
+    while k < 3 {
+        power = custom(Product, &(a.clone(), custom(Product, &(power, x.clone()))));
+        k += 1;
+    }
+    power
+}
+
+#[test]
+fn gradients_of_what_lanes_share_are_added() {
+    on_each_device(|| {
+        let (a, x) = (Float64::from([0.5]), Float64::from([1.0, 2.0, 3.0]));
+        let (of_a, of_x) = ad::grad(|(a, x): &(Float64, Float64)| custom(Product, &(a.clone(), x.clone())).sum())(&(
+            a.clone(),
+            x.clone(),
+        ))
+        .unwrap();
+        assert_eq!((of_a.to_vec().unwrap(), of_x.to_vec().unwrap()), (vec![6.0], vec![0.5; 3]));
+        let slopes = ad::grad(|(a, x): &(Float64, Float64)| product_of_powers(a, x).sum())(&(a, x)).unwrap();
+        assert_eq!(slopes.0.to_vec().unwrap(), [3.0 * 0.25 * 36.0]);
+        assert_eq!(slopes.1.to_vec().unwrap(), [0.375, 1.5, 3.375]);
+    });
+}
+
+/// The identity, whose derivative panics.
+struct Panics;
+
+impl CustomOp for Panics {
+    type Input = Float64;
+    type Output = Float64;
+    type Saved = ();
+
+    fn forward(&self, x: &Float64) -> (Float64, ()) {
+        (x * 1.0, ())
+    }
+
+    fn backward(&self, (): &(), gradient: &Float64) -> jit::Result<Float64> {
+        let _ = gradient.sum();
+        panic!("this derivative panics");
+    }
+}
+
+#[jit]
+fn nested(panics: bool, x: &Float64) -> Float64 {
+    let (mut power, mut other) = (x * 1.0, x.clone());
+    let mut k = UInt::from(0);
+    while k < 2 {
+        let mut j = UInt::from(0);
+        while j < 2 {
+            #[host]
+            if panics {
+                power = custom(Panics, &power);
+            }
+            other = &power * 0.5;
+            if other > 0.1 {
+                power = &power * x;
+            }
+            j += 1;
+        }
+        k += 1;
+    }
+    power + other
+}
+
+#[test]
+fn after_a_panic_in_a_derivative_of_loops_all_goes_on() {
+    on_each_device(|| {
+        let x = Float64::from([1.0, 2.0]);
+        let slope = |panics: bool| ad::grad(move |x: &Float64| nested(panics, x).sum())(&x);
+        let wanted = slope(false).unwrap().to_vec().unwrap();
+        for _ in 0..2 {
+            assert!(catch_unwind(|| drop(slope(true))).is_err());
+            assert_eq!(slope(false).unwrap().to_vec().unwrap(), wanted);
+            assert_eq!(nested(true, &x).to_vec().unwrap(), nested(false, &x).to_vec().unwrap());
+        }
     });
 }
 

@@ -205,7 +205,7 @@ impl Gradients {
         let flows = call.rule.backward(call, &gradients)?;
         for (input, flow) in call.inputs.iter().zip(flows) {
             let Some(mut flow) = flow.filter(|_| carries(input)) else { continue };
-            if call.rule.is_by_lane() && !self.is_per_lane() && input.width() == 1 && flow.width() != 1 {
+            if !self.is_per_lane() && input.width() == 1 && flow.width() != 1 {
                 flow = reduce::reduce(ReduceOp::Add, &flow);
             }
             let is_shared = flow.lanes() == 1 || self.is_per_lane() && input.lanes() == 1;

@@ -41,10 +41,6 @@ impl Rule for ScaledRule {
         "product"
     }
 
-    fn is_by_lane(&self) -> bool {
-        true
-    }
-
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
         let (a, b) = (&call.inputs[0], &call.inputs[1]);
         let Some(gradient) = &gradients[0] else { return Ok(smallvec![None; call.inputs.len()]) };

@@ -285,10 +285,6 @@ impl Rule for ProductRule {
         PRODUCT
     }
 
-    fn is_by_lane(&self) -> bool {
-        true
-    }
-
     #[track_caller]
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
         let Some(gradient) = &gradients[0] else { return Ok(call.inputs.iter().map(|_| None).collect()) };

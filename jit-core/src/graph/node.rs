@@ -13,6 +13,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -211,6 +212,10 @@ pub struct Var(NonNull<Node>);
 unsafe impl Send for Var {}
 // SAFETY: as above.
 unsafe impl Sync for Var {}
+
+// A panic leaves arrays with the contents that they had before: what a region wrote is taken back.
+impl UnwindSafe for Var {}
+impl RefUnwindSafe for Var {}
 
 impl Clone for Var {
     #[inline]

@@ -69,13 +69,8 @@ pub(crate) trait Rule: Any + Send + Sync {
     /// Returns the name of the operation, for messages.
     fn name(&self) -> &str;
 
-    /// Returns whether each lane's result follows from the inputs of that lane alone. Lanes that share an input may
-    /// then have gradients of their own for it, which the traversal adds.
-    fn is_by_lane(&self) -> bool {
-        false
-    }
-
-    /// Returns the gradients of the inputs from those of the results.
+    /// Returns the gradients of the inputs from those of the results. Lanes that share an input may have gradients of
+    /// their own for it, which the traversal adds.
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error>;
 
     /// Returns the tangents of the results from those of the inputs.

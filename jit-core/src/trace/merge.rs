@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::index_range::is_below;
-use super::region::{self, Mark};
+use super::region::{self, BodyOnly, Mark};
 use super::{activity, local, loops, record, tables};
 use crate::graph::edges::{self, Edges};
 use crate::graph::inputs::Role;
@@ -415,10 +415,8 @@ impl Merged {
     /// Records the merged target; returns `None` if its values cannot be put into tables.
     pub(super) fn record(&self, lanes: &Lanes<'_>) -> Option<Vec<Var>> {
         // Nodes of a loop can be used while the loop is open.
-        let loops: Vec<Mark> = (0..self.loops).map(|_| region::open_loop(0, lanes.lanes.site())).collect();
-        let values = self.record_steps(lanes, &loops);
-        loops.first().into_iter().for_each(|outermost| region::close(*outermost));
-        values
+        let loops: Vec<BodyOnly> = (0..self.loops).map(|_| BodyOnly::open(lanes.lanes.site())).collect();
+        self.record_steps(lanes, &loops.iter().map(|body| body.mark).collect::<Vec<_>>())
     }
 
     fn record_steps(&self, lanes: &Lanes<'_>, loops: &[Mark]) -> Option<Vec<Var>> {

@@ -250,9 +250,21 @@ pub(crate) fn complete(mark: Mark) -> Closed {
     frame.map_or_else(Closed::default, |Frame { reports, written, .. }| Closed { reports, written })
 }
 
-/// Closes loops that were opened to record their contents, but were not themselves recorded.
-pub(crate) fn close(mark: Mark) {
-    drop(close_from(mark, 0));
+/// A loop that is open to record nodes of its body, but is not itself recorded. Dropping it closes it.
+pub(crate) struct BodyOnly {
+    pub(crate) mark: Mark,
+}
+
+impl BodyOnly {
+    pub(crate) fn open(site: Site) -> BodyOnly {
+        BodyOnly { mark: open_loop(0, site) }
+    }
+}
+
+impl Drop for BodyOnly {
+    fn drop(&mut self) {
+        drop(close_from(self.mark, 0));
+    }
 }
 
 /// Returns the reports of a region that is still open.

@@ -12,6 +12,7 @@ use jit_runtime::{Error, ErrorKind};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use super::region::BodyOnly;
 use super::{activity, loop_alias_check, loops, record, region};
 use crate::graph::gradients::Scope;
 use crate::graph::node::{Draft, Node, Var, flag};
@@ -214,11 +215,11 @@ impl Substitution {
         let Some(Payload::Loop(payload)) = var.payload() else { return Err(refuse(var)) };
         let site = var.site();
         let around = self.region_of(var);
-        let mark = region::open_loop(0, site);
+        let body = BodyOnly::open(site);
+        let mark = body.mark;
         self.regions.insert(payload.id, mark.id);
-        let parts = self.parts_of_loop(payload, mark);
-        region::close(mark);
-        let (condition, mut states, omitted) = parts?;
+        let (condition, mut states, omitted) = self.parts_of_loop(payload, mark)?;
+        drop(body);
         activity::mark(mark.id, &mut states);
         for (copy, state) in states.iter_mut().zip(&payload.states) {
             copy.carries = if state.is_memory { self.retains_writes && state.carries } else { copy.carries };

@@ -49,15 +49,6 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         })
     }
 
-    /// Returns gradients of entries: one of width 1 gets the sum of those of all lanes.
-    #[track_caller]
-    fn for_entries_of(&self, matrix: &Self) -> Self {
-        Self::of(|row, column| {
-            let (entry, gradient) = (&matrix.rows[row][column], &self.rows[row][column]);
-            if entry.width() == 1 && gradient.width() != 1 { gradient.sum() } else { gradient.clone() }
-        })
-    }
-
     /// Multiplies columns.
     #[track_caller]
     fn with_columns(&self, factors: &Values<T, N>) -> Self {
@@ -133,7 +124,7 @@ impl<T: FloatElement, const N: usize> CustomOp for Eigen<T, N> {
             Ordering::Equal => whole.rows[row][column].clone(),
             Ordering::Greater => Array::from(T::default()),
         });
-        Ok(read.for_entries_of(&saved.0))
+        Ok(read)
     }
 
     #[track_caller]
@@ -189,7 +180,7 @@ impl<T: FloatElement, const N: usize> CustomOp for Singular<T, N> {
             (&turned - turned.transpose()).beside_diagonal(gap_of_squares(&values))
         };
         let sum = skew(&u, of_u).with_columns(&values) + skew(&v, of_v).with_rows(&values);
-        Ok((&u * sum.plus_diagonal(of_values) * v.transpose()).for_entries_of(&saved.0))
+        Ok(&u * sum.plus_diagonal(of_values) * v.transpose())
     }
 
     #[track_caller]
@@ -233,7 +224,7 @@ impl<T: FloatElement, const N: usize> CustomOp for Polar<T, N> {
     fn backward(&self, saved: &Self::Saved, (of_q, of_p): &Self::Output) -> Result<Matrix<T, N>> {
         let (q, p) = Self::results(saved);
         let turned = sylvester(&p, &(q.transpose() * of_q - of_p * &p));
-        Ok((&q * (&turned - turned.transpose() + of_p)).for_entries_of(&saved.0))
+        Ok(&q * (&turned - turned.transpose() + of_p))
     }
 
     #[track_caller]
@@ -285,7 +276,7 @@ impl<T: FloatElement, const N: usize> CustomOp for Sylvester<T, N> {
         let x = Self::solution(saved).transpose();
         let of_k = sylvester(&saved.0, gradient);
         let of_p = -(&x * &of_k + &of_k * &x);
-        Ok((of_p.for_entries_of(&saved.0), of_k.for_entries_of(&saved.1)))
+        Ok((of_p, of_k))
     }
 
     #[track_caller]

@@ -15,7 +15,8 @@ use super::writes::{self, Written};
 use super::{Body, Known};
 use crate::graph::Var;
 use crate::graph::payload::{RegionId, Write};
-use crate::trace::{local, record, region};
+use crate::trace::region::{self, BodyOnly};
+use crate::trace::{local, record};
 
 /// The derivative of an iteration of a loop, in the innermost open region.
 pub(super) struct Adjoint<'a> {
@@ -120,11 +121,10 @@ impl Adjoint<'_> {
         if let Some(used) = self.known.used.borrow().get(&key) {
             return Ok(used.clone());
         }
-        let mark = region::open_loop(0, self.of.site);
-        region::begin_body(mark);
-        let used = self.try_out(mark.id);
-        region::close(mark);
-        let used = used?;
+        let body = BodyOnly::open(self.of.site);
+        region::begin_body(body.mark);
+        let used = self.try_out(body.mark.id)?;
+        drop(body);
         self.known.used.borrow_mut().insert(key, used.clone());
         Ok(used)
     }

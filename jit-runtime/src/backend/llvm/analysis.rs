@@ -180,6 +180,9 @@ impl<'k> Solver<'k> {
         analysis.patterns = patterns::patterns(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.streams = Streams::of(kernel, &analysis);
+        // Only where nothing better is known.
+        hints::add_loaded(kernel, &mut analysis);
+        analysis.moved = hints::moved(kernel, &analysis);
         analysis
     }
 

@@ -375,6 +375,13 @@ impl Emitter {
         }
     }
 
+    /// Asks for memory that will probably be read soon. Any address will do.
+    pub(super) fn prefetch(&self, address: Raw) {
+        // For reading, into all caches, as data.
+        let [read, near, data] = [0, 3, 1].map(|value| self.int_const(32, value));
+        self.intrinsic("llvm.prefetch", &[self.ptr()], &[address, read, near, data]);
+    }
+
     /// Sets the alignment of a call's pointer operand.
     pub(super) fn set_argument_alignment(&self, call: Raw, argument: u32, bytes: usize) {
         // SAFETY: see the head of the file; attribute positions of parameters begin at 1.

@@ -42,6 +42,24 @@ pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
     hints
 }
 
+/// Adds hints for values that come from memory: lists of indices are often sorted without gaps in between, as the
+/// columns of a matrix with a few diagonals are from row to row.
+pub(super) fn add_loaded(kernel: &Kernel, analysis: &mut Analysis) {
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        let is_known =
+            |value: Value| analysis.shape(value) != Shape::Varying || analysis.hints[value.index()].is_some();
+        if inst.results == 1 && kernel.ty(inst.first).is_integer() && !is_known(inst.first) {
+            analysis.hints[inst.first.index()] = match inst.op {
+                Op::Load(_) | Op::Gather { .. } => Some(Hint::Consecutive),
+                Op::Binary(BinaryOp::Add, a, b) if analysis.shape(b).is_scalar() => analysis.hints[a.index()],
+                Op::Binary(BinaryOp::Add, a, b) if analysis.shape(a).is_scalar() => analysis.hints[b.index()],
+                Op::Binary(BinaryOp::Sub, a, b) if analysis.shape(b).is_scalar() => analysis.hints[a.index()],
+                _ => None,
+            };
+        }
+    }
+}
+
 /// For each sum of a value with a hint and a value that the lanes of a packet share: both. The lanes of the sum are
 /// related as those of the first value.
 pub(super) fn moved(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<(Value, Value)>> {

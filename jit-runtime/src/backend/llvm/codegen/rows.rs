@@ -98,7 +98,7 @@ impl Codegen<'_> {
     }
 
     /// The start of the rows of each packet; for lanes that do not read, the start of the buffer, which is readable.
-    fn row_addresses(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
+    pub(super) fn row_addresses(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let address = |packet: usize| {
             let addresses = self.lane_addresses(row.buffer, self.ty(row.index), starts[packet]);
             match lanes {

@@ -7,7 +7,7 @@ use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntULT;
 use smallvec::SmallVec;
 
 use super::{Codegen, Packets};
-use crate::backend::llvm::emit::{Block, Raw, RawType};
+use crate::backend::llvm::emit::{Block, Conversion, Raw, RawType};
 use crate::backend::llvm::rows::Row;
 use crate::backend::llvm::streams::WINDOW;
 use crate::ir::{ParamId, RegionId, Type, Value};
@@ -140,6 +140,8 @@ impl Codegen<'_> {
             self.put(window, ty, column, vectors);
         }
         self.emit.store(iteration.number, window.filled, 4);
+        let addresses = self.row_addresses(&row, indices, lanes.as_ref());
+        self.prefetch_next_group(&addresses);
         self.emit.br(filled);
 
         self.emit.position_at_end(single);
@@ -154,6 +156,19 @@ impl Codegen<'_> {
         self.emit.store(first, window.filled, 4);
         self.emit.br(filled);
         self.emit.position_at_end(filled);
+    }
+
+    /// Prefetches what the next group of lanes probably reads: as far behind the elements of this group as those of its
+    /// last lane are behind those of its first. Processors do not foresee as many streams as a group has.
+    fn prefetch_next_group(&self, addresses: &Packets) {
+        let lane = |packet: usize, lane: u32| self.emit.extract_element(addresses[packet], self.emit.i64(lane.into()));
+        let number = |address: Raw| self.emit.convert(Conversion::PtrToInt, address, self.emit.int(64));
+        let (first, last) = (lane(0, 0), lane(self.packets - 1, self.lanes - 1));
+        let distance = self.emit.sub(number(last), number(first));
+        for (packet, at) in (0..self.packets).flat_map(|packet| (0..self.lanes).map(move |at| (packet, at))) {
+            let address = self.emit.address(self.emit.int(8), lane(packet, at), distance);
+            self.emit.prefetch(address);
+        }
     }
 
     fn put(&self, window: Window, ty: Type, column: usize, vectors: &[Raw]) {

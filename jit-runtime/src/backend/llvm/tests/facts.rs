@@ -73,9 +73,12 @@ fn access(kernel: &Kernel, analysis: &Analysis, region: crate::ir::RegionId, ins
     let (Op::Gather { buffer, index, .. } | Op::Scatter { buffer, index, .. }) = inst.op else { return None };
     let range = if analysis.ranges.is_proven(region, buffer, index) { "in range" } else { "checked" };
     let part = analysis.index_pattern(kernel, index, kernel.param(buffer).ty(), target().lanes as u32);
-    let hint = match part.filter(|_| matches!(inst.op, Op::Gather { .. })) {
+    let is_alone = analysis.rows.role(inst.first).is_none() && analysis.streams.number(inst.first).is_none();
+    let looks = is_alone && analysis.index_hint(kernel, index).is_some();
+    let hint = match part {
+        _ if !matches!(inst.op, Op::Gather { .. }) => String::new(),
         Some(part) => format!(", reads {} elements at once", part.part(target().lanes as u32).count),
-        None if analysis.index_hint(kernel, index).is_some() => ", looks at run time".to_owned(),
+        None if looks => ", looks at run time".to_owned(),
         None => String::new(),
     };
     let stream = if analysis.streams.number(inst.first).is_some() { ", advances by one" } else { "" };

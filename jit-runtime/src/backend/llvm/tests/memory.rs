@@ -48,6 +48,58 @@ fn consecutive_indices_with_lanes_out_of_range() {
     }
 }
 
+/// The indices of a list: in parts of 100 lanes consecutive, a few lanes excepted, also across both ends of the table.
+fn list(part: usize, lane: usize) -> u64 {
+    let lane = lane as u64;
+    match part {
+        0 => lane,
+        1 => WIDTH as u64 - 40 + lane % 100,
+        2 => (lane % 100).wrapping_sub(20),
+        3 => lane ^ 1,
+        4 if lane % 16 == 15 => 3,
+        4 => lane - 7,
+        5 => 1000 - lane,
+        _ => 12,
+    }
+}
+
+#[test]
+fn lists_of_indices_that_are_consecutive_in_some_packets() {
+    for (index_type, is_masked, moved) in [
+        (Type::U32, false, 0u64),
+        (Type::I32, true, 0),
+        (Type::U64, true, 5),
+        (Type::I64, false, 5),
+        (Type::U32, true, 30),
+    ] {
+        for ty in [Type::F32, Type::I8, Type::F64] {
+            let mut b = Builder::new();
+            let (table, list_buffer) = (b.buffer(ty, Access::Read), b.buffer(index_type, Access::Read));
+            let (masks, output) = (b.buffer(Type::Bool, Access::Read), b.buffer(ty, Access::Write));
+            let loaded = b.load(list_buffer);
+            let moved = b.constant(index_type, moved);
+            let index = b.binary(BinaryOp::Add, moved, loaded);
+            let mask = is_masked.then(|| b.load(masks));
+            let value = b.gather(table, index, mask);
+            b.store(output, value);
+            let indices =
+                (0..WIDTH).flat_map(|lane| list(lane / 100, lane).to_le_bytes()[..index_type.size_bytes()].to_vec());
+            // Some packets have all lanes, some none.
+            let masks = (0..WIDTH).map(|lane| u8::from(lane / 64 % 3 == 0 || lane / 64 % 3 == 1 && lane % 5 != 0));
+            let inputs = vec![
+                Input::Buffer(bytes(ty, WIDTH, 1)),
+                Input::Buffer(indices.collect()),
+                Input::Buffer(masks.collect()),
+                Input::Buffer(bytes(ty, WIDTH, 2)),
+            ];
+            let case = Case { seed: 0, kernel: b.finish(), width: WIDTH, inputs };
+            for target in variants() {
+                check(&case, &target, CodeOptions::default()).unwrap();
+            }
+        }
+    }
+}
+
 /// Sign extension of a 32-bit offset that was zero-extended.
 trait SignExtend {
     fn bitcast_to_signed(&mut self, offset: Value) -> Value;

@@ -40,3 +40,60 @@ fn chains_of_passes_that_gather_do_not_multiply() {
         assert_eq!(widths, [10_000]);
     });
 }
+
+/// The sums of elements of an expression, of which each lane reads a number at any places.
+#[jit]
+fn sums_of_shares(x: &Float, y: &Float, places: &UInt, counts: &UInt) -> Float {
+    let share = x / y;
+    let lane = UInt::arange(counts.width());
+    let mut sum = Float::from(0.0);
+    let mut k = UInt::from(0);
+    while k < counts {
+        sum += share[places[lane * 4 + k]];
+        k += 1;
+    }
+    sum
+}
+
+#[jit]
+fn sums_of_halves(x: &Float, places: &UInt, counts: &UInt) -> Float {
+    let half = x * 0.5;
+    let lane = UInt::arange(counts.width());
+    let mut sum = Float::from(0.0);
+    let mut k = UInt::from(0);
+    while k < counts {
+        sum += half[places[lane * 4 + k]];
+        k += 1;
+    }
+    sum
+}
+
+#[test]
+fn what_iterations_read_of_several_arrays_is_computed_once() {
+    on_each_device(|| {
+        let numbers = |count: usize| resident(&(0..count).map(|i| (i % 7) as f32).collect::<Vec<_>>());
+        let list = |lanes: u32| (UInt::arange(lanes as usize * 4) * 5 % lanes, UInt::arange(lanes as usize) % 5);
+        let (places, counts) = list(4000);
+        jit::eval(&(&places, &counts)).unwrap();
+        let (x, y) = (numbers(4000), numbers(4000) * 0.0 + 2.0);
+        jit::eval(&y).unwrap();
+        let is_right = |found: &Float, scale: f32| {
+            let found = found.to_vec().unwrap();
+            (0..4000_u32).all(|lane| {
+                let read = (0..lane % 5).map(|k| ((lane * 4 + k) * 5 % 4000 % 7) as f32 * scale);
+                (found[lane as usize] - read.sum::<f32>()).abs() < 1e-5
+            })
+        };
+        let eval = |value: Float| {
+            jit::eval(&value).unwrap();
+            value
+        };
+        // Two arrays would be read in each iteration.
+        assert_eq!(launches(|| assert!(is_right(&eval(sums_of_shares(&x, &y, &places, &counts)), 0.5))), [4000, 4000]);
+        // One array is read in any case.
+        assert_eq!(launches(|| assert!(is_right(&eval(sums_of_halves(&x, &places, &counts)), 0.5))), [4000]);
+        // Lanes that are few read little of it.
+        let (x, y) = (numbers(100_000), numbers(100_000));
+        assert_eq!(launches(|| drop(eval(sums_of_shares(&x, &y, &places, &counts)))), [4000]);
+    });
+}

@@ -42,6 +42,9 @@ const MANY_READS: usize = 5;
 /// is probably part of several values, as the gradients behind a chain of residual blocks are, and each would read all
 /// of them again; one more array to write and read costs little beside so many.
 const MOST_READS_ONCE: usize = 8;
+/// So many iterations a lane of a loop probably has at least. If its lanes then read as many elements as there are, each
+/// is computed once, and iterations read one array instead of several.
+const FEW_ITERATIONS: usize = 4;
 /// Arrays of fewer lanes are computed as fast as a kernel is launched.
 const FEW_LANES: usize = 512;
 
@@ -192,7 +195,11 @@ impl Position {
         if is_computed && is_table || !is_cheap || copied > most {
             return None;
         }
-        let max_reads = if source.lanes() < FEW_LANES { usize::MAX } else { MANY_READS - 1 };
+        let max_reads = match source.lanes() {
+            ..FEW_LANES => usize::MAX,
+            lanes if is_repeated && lanes <= self.index.lanes().saturating_mul(FEW_ITERATIONS) => 1,
+            _ => MANY_READS - 1,
+        };
         let value = self.substitute_known(source, &[], max_reads)?;
         source.add_copy();
         Some(value)

@@ -69,7 +69,26 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
             && packets * estimate.vectors <= target.registers() - 2
             && (!target.has_masks() || packets * estimate.masks <= 8)
     };
-    [4, 2].into_iter().find(|&packets| fits(packets)).unwrap_or(1)
+    let packets = [4, 2].into_iter().find(|&packets| fits(packets)).unwrap_or(1);
+    if !kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| matches!(inst.op, Op::Loop { .. })) {
+        return packets;
+    }
+    let shared = |packets: &usize| shared_in_loops(kernel, packets * target.lanes);
+    // Of equals the last one is found, which has the most packets.
+    [1, 2, 4].into_iter().filter(|&fewer| fewer <= packets).max_by_key(shared).unwrap_or(packets)
+}
+
+/// The number of loops that all lanes of a group leave at once, and of accesses behind them that are no gathers for such
+/// groups. Where the inner dimension of a matrix is small, a group of several packets has more than one row: the lanes
+/// of one row read neighbours in each iteration, and those of several rows what is anywhere.
+fn shared_in_loops(kernel: &Kernel, lanes: usize) -> usize {
+    let analysis = Analysis::new(kernel, lanes);
+    let is_shared = |inst: &&Inst| match inst.op {
+        Op::Loop { condition, .. } => analysis.shape(kernel.region(condition).yields[0]).is_scalar(),
+        Op::Gather { index, .. } => analysis.shape(index) != Shape::Varying,
+        _ => false,
+    };
+    kernel.regions.iter().flat_map(|region| &region.insts).filter(is_shared).count()
 }
 
 struct Estimate<'k> {

@@ -1,8 +1,55 @@
 //! Panics for incorrect programs: the error, its location, and a remedy.
 
+use std::cell::Cell;
 use std::fmt::{Display, Write};
 
 use jit_runtime::Site;
+
+use crate::thread_state::thread_state;
+
+thread_state! {
+    static CALL: Cell<Option<IndirectCall>> = Cell::new(None);
+}
+
+/// A call through a trait object, which hides the line of the caller from what is called.
+#[derive(Clone, Copy, Debug)]
+pub struct IndirectCall {
+    /// The line of the caller.
+    pub site: Site,
+    /// What is called, and where it comes from.
+    pub callee: (usize, Site),
+    /// Whether a line is in the code that is called so: errors there are reported for the line of the caller.
+    pub is_inside: fn(Site) -> bool,
+}
+
+impl IndirectCall {
+    /// Calls a function. A panic in it has the line of the caller.
+    pub fn run<R>(mut self, function: impl FnOnce() -> R) -> R {
+        let outer = CALL.take();
+        if let Some(outer) = outer.filter(|outer| (outer.is_inside)(self.site)) {
+            self.site = outer.site;
+        }
+        CALL.set(Some(self));
+        let _restored = Restored(outer);
+        function()
+    }
+
+    /// Returns the call in which a line of the library reports an error.
+    fn around(site: Site) -> Option<IndirectCall> {
+        let call = CALL.take();
+        CALL.set(call);
+        call.filter(|call| (call.is_inside)(site))
+    }
+}
+
+/// The call around another one, which is the innermost one again when this is dropped.
+struct Restored(Option<IndirectCall>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        CALL.set(self.0);
+    }
+}
 
 /// A message composed of lines.
 pub struct Misuse {
@@ -14,7 +61,14 @@ impl Misuse {
     #[cold]
     pub fn new(what: impl Into<String>, site: impl Into<Site>) -> Self {
         let (mut text, site): (String, Site) = (what.into(), site.into());
-        let _ = write!(text, "\n  at {site}");
+        match IndirectCall::around(site) {
+            Some(IndirectCall { site, callee: (number, added), .. }) => {
+                let _ = write!(text, "\n  at {site}\n  in layer {number} of a sequence, which was added at {added}");
+            }
+            None => {
+                let _ = write!(text, "\n  at {site}");
+            }
+        }
         Misuse { text }
     }
 

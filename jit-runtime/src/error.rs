@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::site::Site;
 
@@ -40,14 +41,18 @@ pub enum ErrorKind {
 }
 
 /// What was wrong, where, and what to do about it.
+///
+/// It is `Clone`, so a frozen function and a traced module may return a `Result`: a replay returns a copy.
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
     site: Option<Site>,
-    cause: Option<Box<dyn StdError + Send + Sync>>,
+    cause: Option<Arc<dyn StdError + Send + Sync>>,
     /// Whether a launch had begun and failed with this error.
     is_of_launch: bool,
 }
@@ -82,7 +87,7 @@ impl Error {
     /// Adds the error that led to this one.
     #[must_use]
     pub fn caused_by(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.0.cause = Some(cause.into());
+        self.0.cause = Some(Arc::from(cause.into()));
         self
     }
 

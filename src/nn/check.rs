@@ -18,10 +18,46 @@ pub(super) fn check_axis<T: Element>(layer: &str, x: &Tensor<T>, axis: isize, wh
         -1 => "the last axis".to_owned(),
         _ => format!("axis {axis}"),
     };
-    Misuse::new(format!("{layer} of {wanted} {what} got a tensor of shape {:?}", x.sizes()), Site::here())
+    let misuse = Misuse::new(format!("{layer} of {wanted} {what} got a tensor of shape {:?}", x.sizes()), Site::here())
         .value("the input", x.array().var())
-        .hint(&format!("{place} has the {what} of the layer"))
-        .panic()
+        .hint(&format!("{place} has the {what} of the layer: {}", expected(x, axis, wanted)));
+    let remedy = if exists { remedy(x, axis, wanted) } else { None };
+    remedy.into_iter().fold(misuse, |misuse, remedy| misuse.hint(&remedy)).panic()
+}
+
+/// Describes the shape that would fit.
+#[track_caller]
+fn expected<T: Element>(x: &Tensor<T>, axis: isize, wanted: Size) -> String {
+    let (mut lengths, last) = (x.sizes(), x.ndim() as isize - 1);
+    let position = if axis < 0 { last + 1 + axis } else { axis };
+    match lengths.get_mut(position as usize) {
+        Some(length) => {
+            *length = wanted;
+            format!("a tensor of shape {lengths:?} fits")
+        }
+        None => format!("a tensor of {} axes or more fits", if axis < 0 { -axis } else { axis + 1 }),
+    }
+}
+
+/// Returns what brings an input to the shape that a layer takes, if its other axes suggest it.
+#[track_caller]
+fn remedy<T: Element>(x: &Tensor<T>, axis: isize, wanted: Size) -> Option<String> {
+    let (lengths, count) = (x.sizes(), x.ndim());
+    let position = if axis < 0 { (count as isize + axis) as usize } else { axis as usize };
+    // Channels behind rows and columns, as in many image files.
+    if let Some(other) = (1..count).rev().find(|&other| other != position && lengths[other] == wanted) {
+        return Some(format!("axis {other} has this length: `x.move_axis({other}, {axis})` moves it there"));
+    }
+    let is_flat = |first: &usize| lengths[*first..].iter().fold(Size::from(1), |all, &length| all * length) == wanted;
+    if axis == -1
+        && let Some(first) = (1..count - 1).find(is_flat)
+    {
+        return Some(match first {
+            1 => "the axes behind the batch have so many elements: put `nn::Flatten` before the layer".to_owned(),
+            _ => format!("the axes from {first} on have so many elements together: `reshape` makes one of them"),
+        });
+    }
+    Some(format!("or create the layer for {}", lengths[position]))
 }
 
 /// Panics unless an input has a number of axes that a layer takes.
@@ -36,7 +72,10 @@ pub(super) fn check_axes<T: Element>(layer: &str, x: &Tensor<T>, wanted: RangeIn
     };
     Misuse::new(format!("{layer} takes {counts} axes, and got a tensor of shape {:?}", x.sizes()), Site::here())
         .value("the input", x.array().var())
-        .hint("axes of length 1 are added by `expand_dims`")
+        .hint(match x.ndim() + 1 == *wanted.start() {
+            true => "a single sample becomes a batch of one by `x.expand_dims(0)`",
+            false => "axes of length 1 are added by `x.expand_dims(axis)`, and removed by `x.squeeze(axis)`",
+        })
         .panic()
 }
 

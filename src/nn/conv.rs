@@ -1,6 +1,6 @@
 //! Convolutional layers.
 
-use super::check::check_axes;
+use super::check::{check_axes, check_axis};
 use super::{Module, Parameter, init};
 use crate::random::Generator;
 use crate::tensor::{Padding, Tensor, Window};
@@ -89,6 +89,7 @@ impl<T: FloatElement, const AXES: usize> Module<Tensor<T>> for Conv<T, AXES> {
     #[track_caller]
     fn forward(&mut self, x: &Tensor<T>) -> Tensor<T> {
         check_axes("a convolution", x, AXES + 2..=AXES + 2);
+        check_axis("a convolution", x, 1, "channels", self.weight.size(1) * self.groups);
         let window = Window {
             paddings: self.paddings.map(Padding::Zeros).to_vec(),
             strides: self.strides.to_vec(),

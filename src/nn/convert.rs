@@ -1,12 +1,14 @@
 //! Modules with another element type.
 
+use std::marker::PhantomData;
+
 use super::activation::{
     Elu, Gelu, GeluTanh, Hardtanh, Identity, LeakyRelu, LogSoftmax, Mish, Relu, Selu, Sigmoid, Silu, Softmax, Softplus,
     Tanh,
 };
 use super::{
-    AdaptiveAvgPool, AdaptiveMaxPool, AvgPool, Bilinear, Buffer, Conv, ConvTransposed, Dropout, Embedding, Function,
-    GruStep, Linear, LstmStep, MaxPool, Parameter, RnnStep,
+    AdaptiveAvgPool, AdaptiveMaxPool, AvgPool, Bilinear, Buffer, Conv, ConvTransposed, Dropout, Embedding, Flatten,
+    Function, GruStep, Linear, LstmStep, MaxPool, Parameter, RnnStep,
 };
 use crate::FloatElement;
 use crate::tensor::Tensor;
@@ -16,25 +18,18 @@ use crate::tensor::Tensor;
 /// The conversion is recorded, so gradients flow through it to the parameters of the original. Layers convert their
 /// parameters. Running statistics keep the type that the module names for them, single precision by default.
 ///
-/// A struct with a type parameter implements it field by field. What a field is not to convert, it clones:
+/// A struct with a type parameter [derives](macro@crate::nn::Convert) it: fields whose type mentions the parameter are
+/// converted, all others are cloned.
 ///
 /// ```
 /// use jit::FloatElement;
 /// use jit::nn::{Buffer, Convert, Linear, Model};
 /// use jit::prelude::*;
 ///
-/// #[derive(Clone, Traverse)]
+/// #[derive(Clone, Traverse, Convert)]
 /// struct Net<T: FloatElement> {
 ///     layer: Linear<T>,
-///     mean: Buffer<f32>,
-/// }
-///
-/// impl<T: FloatElement, U: FloatElement> Convert<U> for Net<T> {
-///     type Output = Net<U>;
-///
-///     fn convert(&self) -> Net<U> {
-///         Net { layer: self.layer.convert(), mean: self.mean.clone() }
-///     }
+///     mean: Buffer<f32>, // keeps its type
 /// }
 ///
 /// let layer: Linear = Linear::new(2, 3, &mut jit::random::rng(1));
@@ -44,7 +39,8 @@ use crate::tensor::Tensor;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no form with parameters of `{U}`",
-    note = "implement `nn::Convert` for a module of your own, field by field"
+    note = "for a module of your own write `#[derive(Clone, Traverse, nn::Convert)] struct Net<T: FloatElement = f32>`, \
+        with layers of `T`; other fields are cloned"
 )]
 pub trait Convert<U: FloatElement> {
     /// The module with these parameters.
@@ -171,9 +167,17 @@ macro_rules! unchanged {
 }
 
 unchanged! {
-    Relu, Selu, Gelu, GeluTanh, Silu, Mish, Sigmoid, Tanh, Identity, LeakyRelu, Elu, Softplus, Hardtanh, Softmax,
+    Flatten, Relu, Selu, Gelu, GeluTanh, Silu, Mish, Sigmoid, Tanh, Identity, LeakyRelu, Elu, Softplus, Hardtanh, Softmax,
     LogSoftmax, Dropout, RnnStep, LstmStep, GruStep, MaxPool[AXES], AvgPool[AXES], AdaptiveAvgPool[AXES],
     AdaptiveMaxPool[AXES]
+}
+
+impl<T: FloatElement, U: FloatElement> Convert<U> for PhantomData<T> {
+    type Output = PhantomData<U>;
+
+    fn convert(&self) -> PhantomData<U> {
+        PhantomData
+    }
 }
 
 impl<U: FloatElement, F: Clone> Convert<U> for Function<F> {

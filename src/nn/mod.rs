@@ -54,6 +54,7 @@ mod convert;
 mod data;
 mod dropout;
 mod embedding;
+mod flatten;
 mod gradients;
 pub mod init;
 mod kind;
@@ -63,6 +64,7 @@ mod mode;
 mod model;
 mod module;
 mod norm;
+mod operators;
 mod parameter;
 mod pool;
 mod recurrent;
@@ -84,6 +86,7 @@ pub use convert::Convert;
 pub use data::{Batches, DataLoader};
 pub use dropout::Dropout;
 pub use embedding::Embedding;
+pub use flatten::Flatten;
 pub use gradients::value_and_grad;
 pub use kind::Kind;
 pub use linear::{Bilinear, Linear, linear};
@@ -112,6 +115,9 @@ pub use sequential::Sequential;
 pub use state::{LoadOptions, LoadReport, StateDict};
 pub use summary::Summary;
 pub use traced::Traced;
+
+#[doc(inline)]
+pub use jit_macros::Convert;
 
 pub(crate) use kind::are_trained;
 

@@ -2,9 +2,11 @@
 
 use std::any::{TypeId, type_name};
 
+use jit_core::misuse::IndirectCall;
+
 use super::Module;
 use crate::tensor::Tensor;
-use crate::{Traverse, Visitor, VisitorMut};
+use crate::{Site, Traverse, Visitor, VisitorMut};
 
 /// A layer of any type.
 trait Layer<X>: Module<X, Output = X> + Send + Sync {
@@ -43,6 +45,8 @@ impl<X, M: Module<X, Output = X> + Clone + Send + Sync + 'static> Layer<X> for M
 /// ```
 pub struct Sequential<X = Tensor<f32>> {
     layers: Vec<Box<dyn Layer<X>>>,
+    /// The lines that added the layers, for messages.
+    sites: Vec<Site>,
 }
 
 impl Sequential {
@@ -56,8 +60,10 @@ impl Sequential {
 impl<X> Sequential<X> {
     /// Adds a layer at the end.
     #[must_use]
+    #[track_caller]
     pub fn then(mut self, layer: impl Module<X, Output = X> + Clone + Send + Sync + 'static) -> Self {
         self.layers.push(Box::new(layer));
+        self.sites.push(Site::here());
         self
     }
 
@@ -76,13 +82,13 @@ impl<X> Sequential<X> {
 
 impl<X> Default for Sequential<X> {
     fn default() -> Self {
-        Sequential { layers: Vec::new() }
+        Sequential { layers: Vec::new(), sites: Vec::new() }
     }
 }
 
 impl<X> Clone for Sequential<X> {
     fn clone(&self) -> Self {
-        Sequential { layers: self.layers.iter().map(|layer| (**layer).boxed()).collect() }
+        Sequential { layers: self.layers.iter().map(|layer| (**layer).boxed()).collect(), sites: self.sites.clone() }
     }
 }
 
@@ -111,10 +117,18 @@ impl<X: Clone> Module<X> for Sequential<X> {
 
     #[track_caller]
     fn forward(&mut self, input: &X) -> X {
-        let mut x = input.clone();
-        for layer in &mut self.layers {
-            x = (**layer).forward(&x);
+        let (mut x, site) = (input.clone(), Site::here());
+        for (number, (layer, &added)) in self.layers.iter_mut().zip(&self.sites).enumerate() {
+            let call = IndirectCall { site, callee: (number, added), is_inside: is_of_a_layer };
+            x = call.run(|| (**layer).forward(&x));
         }
         x
     }
+}
+
+/// Returns whether a line is in the code of the layers, or of what they call.
+fn is_of_a_layer(site: Site) -> bool {
+    let folder = file!().strip_suffix("nn/sequential.rs");
+    let path = folder.and_then(|folder| site.file().strip_prefix(folder));
+    path.is_some_and(|path| path.starts_with("nn/") || path.starts_with("tensor/"))
 }

@@ -54,7 +54,8 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         let states = ad::suspend(|| map_floats(&mut zeros, &[parameters], M::STATES));
         let count = |(_, var): (String, Var)| if var.ty().is_float() { M::COUNTERS } else { 0 };
         let counts = owned_with_paths(parameters).into_iter().map(count);
-        let counters = counts.map(|count| vec![Float64::opaque(0.0); count]).collect();
+        // One array each: the same array in several places would be another key than that of all later steps.
+        let counters = counts.map(|count| (0..count).map(|_| Float64::opaque(0.0)).collect()).collect();
         Optimizer { settings, groups: Vec::new(), skip: Skip::Nothing, states, counters }
     }
 

@@ -122,10 +122,14 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn convolve(&self, kernel: &Tensor<T>, window: &Window) -> Self {
-        match self.array.grad_enabled() || kernel.array.grad_enabled() {
-            true => correlated_with_gradients(self, kernel, window),
-            false => self.correlated_values(kernel, window),
+        if !self.array.grad_enabled() && !kernel.array.grad_enabled() {
+            return self.correlated_values(kernel, window);
         }
+        // Checked here, since inside of the operation the line of our caller is not known.
+        if Correlation::new(&self.shape, &kernel.shape, window).is_none() {
+            refuse(&self.shape, &kernel.shape, window);
+        }
+        correlated_with_gradients(self, kernel, window)
     }
 
     /// Computes the transpose of a convolution by its input, of an input of the given lengths behind the first two

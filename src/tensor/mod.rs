@@ -30,6 +30,8 @@
 //! | products of matrices, convolution | `matmul`, `convolve` |
 //! | derivatives of reductions, broadcasts and products | `derivatives` |
 //! | variables and traversals | `gradients` |
+//! | the steps of a sequence | `steps` |
+//! | messages for names of other libraries | `hints` |
 
 use jit_core::misuse::Misuse;
 use jit_core::traverse::HostValue;
@@ -48,6 +50,7 @@ mod edges;
 mod fold;
 mod functions;
 mod gradients;
+mod hints;
 mod index;
 mod join;
 mod layout;
@@ -61,6 +64,7 @@ mod reduce;
 mod scan;
 mod shape;
 mod slice;
+mod steps;
 mod take;
 mod view;
 mod view_derivatives;
@@ -71,6 +75,7 @@ pub use edges::Edge;
 pub use index::{Ellipsis, Index, IntoIndex};
 pub use make::Nested;
 pub use shape::{Axes, Axis, Shape, keep_dims};
+pub(crate) use steps::{join_steps, steps_of};
 
 /// An array of elements in row-major order, with the lengths of its axes.
 ///
@@ -113,8 +118,8 @@ impl<T: Element> Tensor<T> {
         Tensor { array, shape }
     }
 
-    /// Returns other elements in the same shape.
-    fn with_array<U: Element>(&self, array: Array<U>) -> Tensor<U> {
+    /// Returns other elements in the same shape, of which there are as many.
+    pub(crate) fn with_array<U: Element>(&self, array: Array<U>) -> Tensor<U> {
         Tensor { array, shape: self.shape.clone() }
     }
 
@@ -195,6 +200,16 @@ impl<T: Element> Tensor<T> {
     #[must_use]
     pub fn into_array(self) -> Array<T> {
         self.array
+    }
+
+    /// Evaluates the tensor: see [`Array::eval`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::eval`].
+    #[track_caller]
+    pub fn eval(&self) -> crate::Result<()> {
+        self.array.eval()
     }
 
     /// Returns the elements in row-major order. Evaluates the tensor and waits for it.

@@ -7,6 +7,7 @@ mod basics;
 mod data;
 #[cfg(feature = "safetensors")]
 mod files;
+mod first_steps;
 mod halves;
 mod init;
 mod reference;

@@ -9,6 +9,17 @@ use crate::schedule;
 use crate::schedule::read::{HostElements, read_for_host};
 
 impl<T: Element> Array<T> {
+    /// Evaluates the array, as [`eval`](crate::eval) does for several at once, in fewer kernels. Returns when the kernels
+    /// are launched.
+    ///
+    /// # Errors
+    ///
+    /// As [`eval`](crate::eval).
+    #[track_caller]
+    pub fn eval(&self) -> Result<(), Error> {
+        crate::eval(self)
+    }
+
     /// Returns the elements. Evaluates the array if that has not been done, and waits for it.
     ///
     /// # Errors

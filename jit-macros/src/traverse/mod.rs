@@ -7,6 +7,7 @@
 mod bounds;
 mod build;
 mod check;
+pub(crate) mod convert;
 mod generate;
 mod options;
 mod parse;

@@ -103,7 +103,8 @@ impl<T: FloatElement> MultiHeadAttention<T> {
         values: &Tensor<T>,
         attention: &Attention<T>,
     ) -> Tensor<T> {
-        let [q, k, v] = [(queries, 0), (keys, 1), (values, 2)].map(|(x, part)| self.heads_of(x, part));
+        // No closure, so that the reported line is that of our caller.
+        let (q, k, v) = (self.heads_of(queries, 0), self.heads_of(keys, 1), self.heads_of(values, 2));
         let found = attention.attend_with(&q, &k, &v, &mut self.dropout);
         let joined = found.swap_axes(1, 2).reshape(queries.sizes());
         self.out_proj.forward(&joined)

@@ -3,8 +3,8 @@
 use super::step::Step;
 use crate::nn::{Parameter, init, linear};
 use crate::random::Generator;
-use crate::tensor::Tensor;
-use crate::{FloatElement, Traverse, Visitor, VisitorMut, s};
+use crate::tensor::{Tensor, join_steps, steps_of};
+use crate::{FloatElement, Traverse, Visitor, VisitorMut};
 
 /// The parameters of one recurrent layer in one direction.
 #[derive(Clone, Debug)]
@@ -62,18 +62,19 @@ impl<T: FloatElement> Weights<T> {
         mut state: Vec<Tensor<T>>,
         is_backward: bool,
     ) -> (Tensor<T>, Vec<Tensor<T>>) {
-        let of_inputs = self.of_input(x);
-        let length = x.size(0).get();
-        let mut results = Vec::with_capacity(length);
-        for number in 0..length {
-            let place = if is_backward { length - 1 - number } else { number };
-            state = self.next(step, &of_inputs.slice(s![place]), &state);
+        let mut of_inputs = steps_of(&self.of_input(x));
+        if is_backward {
+            of_inputs.reverse();
+        }
+        let mut results = Vec::with_capacity(of_inputs.len());
+        for of_input in &of_inputs {
+            state = self.next(step, of_input, &state);
             results.push(state[0].clone());
         }
         if is_backward {
             results.reverse();
         }
-        (Tensor::stack(&results, 0), state)
+        (join_steps(&results), state)
     }
 }
 

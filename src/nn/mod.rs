@@ -114,6 +114,7 @@ pub use summary::Summary;
 pub use traced::Traced;
 
 pub(crate) use kind::are_trained;
+pub(crate) use state::path_of;
 
 use crate::tensor::Tensor;
 use crate::{Element, Integer};

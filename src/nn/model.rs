@@ -26,8 +26,8 @@ pub trait Model: Traverse {
     }
 
     /// Stops the training of the parameters of a part. Its path names it, as in the [state](Model::state_dict):
-    /// `encoder` has all that is in `encoder.0.weight`; an empty path has everything. They are constants for
-    /// derivatives, and optimisers leave them as they are.
+    /// `encoder` has all that is in `encoder.0.weight`, or `encoder[0].weight`; an empty path has everything.
+    /// They are constants for derivatives, and optimisers leave them as they are.
     ///
     /// ```
     /// use jit::nn::{Linear, Model};
@@ -185,5 +185,6 @@ fn set_trained(tree: &mut (impl Traverse + ?Sized), part: &str, is_trained: bool
 
 /// Returns whether a part of a module has an array.
 fn has(part: &str, path: &str) -> bool {
-    part.is_empty() || path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let part = path_of(part);
+    part.is_empty() || path.strip_prefix(&part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

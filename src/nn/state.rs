@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 use crate::{Array, Element, Error, ErrorKind, FloatElement, Result, Site, Traverse, Visitor, VisitorMut};
 
 /// Returns the name of a path in the state: `layers[0].weight` is `layers.0.weight`, as in PyTorch.
-pub(super) fn path_of(path: &str) -> String {
+pub(crate) fn path_of(path: &str) -> String {
     let mut name = String::with_capacity(path.len());
     for part in path.split(['.', '[', ']']).filter(|part| !part.is_empty()) {
         if !name.is_empty() {
@@ -140,7 +140,8 @@ impl StateDict {
     }
 
     fn find(&self, name: &str) -> Option<&Saved> {
-        self.saved.iter().find(|saved| saved.name == name)
+        let named = |name: &str| self.saved.iter().find(|saved| saved.name == name);
+        named(name).or_else(|| named(&path_of(name)))
     }
 
     /// Returns an array of this element type.
@@ -174,7 +175,8 @@ impl StateDict {
     /// Removes an array; returns whether there was one of this name.
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.saved.len();
-        self.saved.retain(|saved| saved.name != name);
+        let known = self.find(name).map(|saved| saved.name.clone());
+        self.saved.retain(|saved| Some(&saved.name) != known.as_ref());
         self.saved.len() < before
     }
 

@@ -9,7 +9,7 @@ use jit_runtime::ir::Type;
 
 use super::Method;
 use super::leaf::{LeafStep, Masks, Zeros};
-use crate::nn::are_trained;
+use crate::nn::{are_trained, path_of};
 use crate::{Float64, Mask, Site, Traverse};
 
 /// An optimiser of parameters of a type, by a method: see [`Sgd`](super::Sgd), [`RmsProp`](super::RmsProp),
@@ -60,8 +60,9 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
     }
 
     /// Gives a part of the parameters settings of its own, which begin as those of all. The part is named by its path,
-    /// as [`leaves`](crate::leaves) returns it: `encoder` has all that is in `encoder.layers[0].weights`. Of groups
-    /// that have an array in common, the one with the longest path has it.
+    /// as [`leaves`](crate::leaves) returns it, or by its name in a state: `encoder` has all that is in
+    /// `encoder.layers[0].weights`, which is `encoder.layers.0.weights`, too. Of groups that have an array in common,
+    /// the one with the longest path has it.
     ///
     /// ```
     /// use jit::optim::Sgd;
@@ -99,13 +100,14 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
     /// As [`Optimizer::with_group`].
     #[track_caller]
     pub fn group(&mut self, path: &str) -> &mut M {
+        let path = path_of(path);
         let position = match self.groups.iter().position(|group| group.path == path) {
             Some(position) => position,
             None => {
                 if let Some(form) = self.states.first() {
-                    check_part(path, form);
+                    check_part(&path, form);
                 }
-                self.groups.push(Group { path: path.to_owned(), settings: self.settings.clone() });
+                self.groups.push(Group { path, settings: self.settings.clone() });
                 self.groups.len() - 1
             }
         };
@@ -216,7 +218,7 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
 
 /// Returns whether a part of a value has an array.
 fn has(part: &str, leaf: &str) -> bool {
-    leaf.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    path_of(leaf).strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Panics if a value has no part of this path.

@@ -478,6 +478,50 @@ fn arrays_evaluated_in_an_arm_still_count_as_written_there() {
 }
 
 #[test]
+fn an_evaluated_loop_may_follow_a_return() {
+    #[jit]
+    fn grown(x: Float) -> Float {
+        if x > 30.0 {
+            return x * 10.0;
+        }
+        let mut y = x.clone();
+        #[evaluated]
+        while y < 10.0 {
+            y = y * 2.0;
+        }
+        y
+    }
+    on_each_device(|| {
+        let grown = |values: &[f32]| grown(Float::from(values)).to_vec().unwrap();
+        assert_eq!(grown(&[1.0, 50.0, 3.0, 20.0]), [16.0, 500.0, 12.0, 20.0]);
+        assert_eq!(grown(&[50.0, 40.0]), [500.0, 400.0]);
+        assert_eq!(grown(&[1.0]), [16.0]);
+    });
+}
+
+#[test]
+fn an_evaluated_loop_may_follow_a_break_out_of_another() {
+    #[jit]
+    fn rounds(limit: &UInt) -> UInt {
+        let mut sum = UInt::from(0);
+        for round in 0..4 {
+            if sum > limit {
+                break;
+            }
+            let mut i = UInt::from(0);
+            #[evaluated]
+            while i <= round {
+                i += 1;
+                sum += i;
+            }
+        }
+        sum
+    }
+    // After the rounds the sums are 1, 4, 10, 20.
+    on_each_device(|| assert_eq!(rounds(&UInt::from([0, 3, 4, 30])).to_vec().unwrap(), [1, 4, 10, 20]));
+}
+
+#[test]
 fn an_evaluated_loop_in_one_that_no_lane_enters_begins_with_constants() {
     #[jit]
     fn turns(start: &UInt) -> UInt {

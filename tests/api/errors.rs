@@ -69,3 +69,33 @@ fn errors_name_the_line_of_the_program() {
     assert!(site.file().ends_with("errors.rs"));
     assert_eq!(site.line(), line!() - 3);
 }
+
+#[test]
+fn a_list_that_grows_in_a_traced_loop_is_refused_with_what_to_write() {
+    #[jit]
+    fn halves(mut x: Float) -> Float {
+        let mut all = Vec::new();
+        while x > 1.0 {
+            x = x * 0.5;
+            all.push(x.clone());
+        }
+        all.pop().unwrap_or(x)
+    }
+    let message = panic_message(|| drop(halves(Float::from([3.0, 9.0]))));
+    for text in ["`all`", "changes from 0 ", "errors.rs:", "a list grows on the host only", "values[i] = x"] {
+        assert!(message.contains(text), "`{text}` is not in: {message}");
+    }
+    assert!(!message.contains("UInt::from(0)"), "{message}");
+}
+
+#[test]
+fn hints_name_the_type_of_the_value() {
+    let mask = Mask::from([true, false]);
+    let message =
+        panic_message(move || drop(jit::trees::select(&mask, &(1_u32, Float::from(0.0)), &(2_u32, Float::from(0.0)))));
+    assert!(message.contains("write `UInt::from(1)` for `1`"), "{message}");
+    let message = panic_message(|| {
+        drop(jit::switch(&UInt::from([0, 1]), &[|_: &Float| 1.5_f64, |_: &Float| 2.5], (&Float::from(1.0),)));
+    });
+    assert!(message.contains("write `Float64::from(1.5)` for `1.5`"), "{message}");
+}

@@ -251,3 +251,28 @@ fn generic_code_sees_one_type() {
     assert_eq!(generic(&Int::from([3])).to_vec().unwrap(), [7]);
     assert_eq!(generic(&Float64::from([0.5])).to_vec().unwrap(), [0.75]);
 }
+
+#[test]
+fn numbers_of_a_generic_element_have_arithmetic() {
+    fn polynomial<T: jit::FloatElement>(x: &Array<T>, k: T) -> Array<T> {
+        (x * (k * k) - (k + T::ONE)) / (k - T::ONE) + k * x + -k / x
+    }
+    fn remainder<T: jit::Number>(x: &Array<T>, k: T) -> Array<T> {
+        x + k * k % (k - T::ONE)
+    }
+    let expected = |x: f64, k: f64| (x * k * k - (k + 1.0)) / (k - 1.0) + k * x - k / x;
+    let values = polynomial(&Float64::from([1.0, 2.0]), 3.0).to_vec().unwrap();
+    assert_eq!(values, [expected(1.0, 3.0), expected(2.0, 3.0)]);
+    assert_eq!(
+        polynomial(&Half::from(jit::f16::ONE), jit::f16::from_f32(3.0)).item().unwrap().to_f64(),
+        expected(1.0, 3.0)
+    );
+    assert_eq!(remainder(&Int::from([1, 2]), 6).to_vec().unwrap(), [2, 3]);
+}
+
+#[test]
+fn references_to_numbers_are_operands_of_methods() {
+    let (x, limits) = (Float::from([1.0, 2.0, 3.0]), [1.5_f32, 2.5]);
+    let least = limits.iter().map(|limit| x.max(limit).min(&2.75)).sum::<Float>();
+    assert_eq!(least.to_vec().unwrap(), [4.0, 4.5, 5.5]);
+}

@@ -92,6 +92,29 @@ fn frozen_parameters_stay_and_others_move() {
     assert_refused(|| net(1).freeze("1"), "the module has no parameters in `1`");
 }
 
+#[test]
+fn parts_are_named_as_in_a_state_or_as_in_a_program() {
+    #[derive(Clone, Traverse)]
+    struct Net {
+        blocks: Vec<Linear>,
+    }
+    let mut rng = jit::random::rng(1);
+    let mut net = Net { blocks: (0..2).map(|_| Linear::new(2, 3, &mut rng)).collect() };
+    let is_trained = |net: &Net| [&net.blocks[0], &net.blocks[1]].map(|block| block.weight.is_trained());
+    net.freeze("blocks[0]");
+    assert_eq!(is_trained(&net), [false, true]);
+    net.unfreeze("blocks.0.weight");
+    net.freeze("blocks.1");
+    assert_eq!(is_trained(&net), [true, false]);
+    let mut state = net.state_dict();
+    assert_eq!(state.shape("blocks[1].weight"), state.shape("blocks.1.weight"));
+    assert!(state.get::<f32>("blocks[1].bias").is_ok() && state.get::<f32>("blocks[2].bias").is_err());
+    assert!(state.remove("blocks[1].bias") && !state.remove("blocks.1.bias"));
+    let mut adam = Adam::new(&net, 0.1).with_group("blocks.0", |group| group.rate = 0.5.into());
+    assert_eq!(adam.group("blocks[0]").rate.values().item().unwrap(), 0.5);
+    assert_refused(|| drop(Adam::new(&net, 0.1).with_group("blocks.2", |_| {})), "no part `blocks.2`");
+}
+
 /// Weight decay would change what is not trained.
 #[test]
 fn optimisers_leave_buffers_and_plain_arrays_of_modules() {

@@ -1,6 +1,7 @@
 //! Element types of arrays, and the operations of each.
 
 use std::fmt::{Debug, Display};
+use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 use half::{bf16, f16};
 use jit_runtime::Error;
@@ -58,8 +59,40 @@ pub trait Element:
 }
 
 /// An element that can be added and multiplied: every type but `bool`.
+///
+/// In code that is generic over it, numbers of the host can be computed with, too, and combined with arrays on either
+/// side:
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+///
+/// fn scaled<T: jit::FloatElement>(x: &Array<T>, k: T) -> Array<T> {
+///     k * x * (k * k - T::ONE)
+/// }
+///
+/// assert_eq!(scaled(&Float::from([1.0, 2.0]), 2.0).to_vec()?, [6.0, 12.0]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(message = "arrays of `{Self}` have no arithmetic")]
-pub trait Number: Element {
+pub trait Number:
+    Element
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Rem<Output = Self>
+    + Add<Array<Self>, Output = Array<Self>>
+    + Sub<Array<Self>, Output = Array<Self>>
+    + Mul<Array<Self>, Output = Array<Self>>
+    + Div<Array<Self>, Output = Array<Self>>
+    + Rem<Array<Self>, Output = Array<Self>>
+    + for<'a> Add<&'a Array<Self>, Output = Array<Self>>
+    + for<'a> Sub<&'a Array<Self>, Output = Array<Self>>
+    + for<'a> Mul<&'a Array<Self>, Output = Array<Self>>
+    + for<'a> Div<&'a Array<Self>, Output = Array<Self>>
+    + for<'a> Rem<&'a Array<Self>, Output = Array<Self>>
+{
     /// The type of [`Array::true_div`](super::Array::true_div): `f32` for integers, itself for floats.
     type Quotient: FloatElement;
 
@@ -69,7 +102,7 @@ pub trait Number: Element {
 
 /// An element with a sign: floats and signed integers.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no sign")]
-pub trait Signed: Number {}
+pub trait Signed: Number + Neg<Output = Self> {}
 
 /// A floating-point element: [`struct@f16`], [`struct@bf16`], `f32` or `f64`.
 #[diagnostic::on_unimplemented(

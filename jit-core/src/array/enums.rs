@@ -211,9 +211,9 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
                 .panic()
         };
         let parts: Vec<Leaves> = std::iter::once(Leaves::of(&first)).chain(values.map(|v| Leaves::of(&v))).collect();
-        if parts.iter().any(|part| part.differs_in_host_values(&parts[0])) {
+        if let Some(other) = parts.iter().find(|part| part.differs_in_host_values(&parts[0])) {
             Misuse::new("two lanes differ in a host value", site)
-                .hint("a value that differs by lane must be an array: write `Float::from(1.0)` for `1.0`")
+                .hint(&format!("a value that differs by lane must be an array: {}", parts[0].advice(other)))
                 .panic();
         }
         let has_same_types = |part: &Leaves| part.arrays.iter().map(Var::ty).eq(parts[0].arrays.iter().map(Var::ty));

@@ -7,7 +7,7 @@ use crate::size::Size;
 use crate::trace::record;
 
 /// The second operand of an operation on an array of `T`: an array of `T` or of a type that promotes into it, a
-/// reference to one, or a number.
+/// reference to one, or a number or a reference to one.
 #[diagnostic::on_unimplemented(
     message = "an array of `{T}` cannot be combined with `{Self}`",
     label = "expected `Array<{T}>`, `&Array<{T}>`, an array of a type that promotes into it, or `{T}`",
@@ -40,6 +40,14 @@ impl<T: Element> Operand<T> for T {
     #[track_caller]
     fn into_array(self) -> Array<T> {
         Array::recorded(record::literal(T::TYPE, self.to_bits(), 1))
+    }
+}
+
+impl<T: Element> Operand<T> for &T {
+    #[inline]
+    #[track_caller]
+    fn into_array(self) -> Array<T> {
+        (*self).into_array()
     }
 }
 

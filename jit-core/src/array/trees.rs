@@ -138,15 +138,15 @@ pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
 #[track_caller]
 fn check_kept<X: Traverse>(a: &X, b: &X) {
     let (a, b) = (Leaves::of(a), Leaves::of(b));
-    if let Some((a, b)) = a.first_difference(&b) {
+    if let Some((left, right)) = a.first_difference(&b) {
         Misuse::new(
-            format!("a mask cannot select between values that differ on the host: {a} and {b}"),
+            format!("a mask cannot select between values that differ on the host: {left} and {right}"),
             Site::here(),
         )
-        .hint(
-            "a value that differs by lane must be an owned array: write `Float::from(1.0)` for `1.0`, and `a.clone()` \
-             for `&a`",
-        )
+        .hint(&format!(
+            "a value that differs by lane must be an owned array: {}, and `a.clone()` for `&a`",
+            a.advice(&b)
+        ))
         .panic();
     }
 }

@@ -135,7 +135,7 @@ impl Guard {
         };
         let what = format!("the targets of `{}` return different host values{field}: {difference}", self.name);
         Misuse::new(what, self.site)
-            .hint("a value that differs by target must be an array: write `Float::from(1.0)` for `1.0`")
+            .hint(&format!("a value that differs by target must be an array: {}", first.advice(leaves)))
             .panic()
     }
 

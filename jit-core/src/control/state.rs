@@ -7,6 +7,10 @@ use crate::misuse::Misuse;
 use crate::trace::{loops, scatter};
 use crate::traverse::leaves::Leaves;
 
+/// What to write instead of `list.push(x)`.
+const GROWING: &str = "a list grows on the host only: write each iteration's value to an array that is made before, as \
+    in `values[i] = x`, or to a `Local`, or run the loop on the host, as in `for _ in 0..n`";
+
 /// A place's name in the program, and its leaves before a region.
 pub(crate) struct Named {
     pub(super) name: &'static str,
@@ -20,8 +24,10 @@ impl Named {
             let (name, before, after) = (self.name, self.leaves.arrays.len(), after.arrays.len());
             refuse(
                 format!("`{name}` changes from {before} arrays to {after} inside a `while` with a traced condition"),
-                "finished lanes retain their values, so each array needs an initial value: make the arrays before the \
-                 loop",
+                &format!(
+                    "finished lanes retain their values, so each array needs an initial value: make the arrays before \
+                     the loop; {GROWING}"
+                ),
                 site,
             );
         }
@@ -49,9 +55,13 @@ impl Named {
             Some((before, after)) => format!("changes from {before} to {after}"),
             None => format!("changes from {} arrays to {}", self.leaves.arrays.len(), after.arrays.len()),
         };
+        let hint = match self.leaves.arrays.len() == after.arrays.len() {
+            true => "make the variable an array, as in `UInt::from(0)`",
+            false => GROWING,
+        };
         refuse(
             format!("the host variable `{name}` {change} inside {region} with a traced condition"),
-            "such code is recorded once, for all lanes: make the variable an array, as in `UInt::from(0)`",
+            &format!("such code is recorded once, for all lanes: {hint}"),
             site,
         );
     }

@@ -26,6 +26,18 @@ pub trait Suspicious {
     #[inline(always)]
     fn panics_while_tracing(&self) {}
 
+    /// `println!`, `print!`, `eprintln!`, `eprint!` or `dbg!` under a traced condition.
+    ///
+    /// The body of a traced `if`, `while` or `for` runs once, while tracing, whatever the condition is in each lane:
+    /// the text is printed even if no lane takes the branch, and not again in a replay. `jit::print!` prints for the lanes
+    /// on which the condition holds. Where the host is to decide, the condition is a number: `loss.item()? < 0.1`.
+    #[deprecated(
+        note = "this prints once, while tracing, regardless of the condition in each lane; write `jit::print!`, which \
+            prints for the lanes on which it holds, or let the host decide by a number, as in `loss.item()? < 0.1`"
+    )]
+    #[inline(always)]
+    fn prints_while_tracing(&self) {}
+
     /// `let x = …x…;` under a traced condition, where `x` is assigned outside it and the new variable is never used.
     ///
     /// A `let` makes a new variable, in traced code as anywhere in Rust.
@@ -69,6 +81,9 @@ pub trait Harmless {
     /// Rust panics.
     #[inline(always)]
     fn panics_while_tracing(&self) {}
+    /// Rust prints.
+    #[inline(always)]
+    fn prints_while_tracing(&self) {}
     /// A new variable.
     #[inline(always)]
     fn shadows_state(&self) {}

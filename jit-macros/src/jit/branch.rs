@@ -17,7 +17,7 @@ use super::place::Place;
 use super::rewrite::{Rewriter, names_of, state_tokens};
 use super::scope::Binding;
 use super::state::{assigns, state_of};
-use super::{macros, warning};
+use super::{directives, macros, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use std::collections::VecDeque;
@@ -117,7 +117,13 @@ pub(crate) fn rewrite_live(
     let cond = Box::new(Expr::Verbatim(TokenStream::new()));
     let node =
         ExprIf { attrs: Vec::new(), if_token: syn::Token![if](span), cond, then_branch: code, else_branch: None };
-    Traced::new(rewriter, &node, want, tail, Some(live)).rewrite(node)
+    let is_evaluated = directives::has_evaluated(&node.then_branch);
+    let mut traced = Traced::new(rewriter, &node, want, tail, Some(live));
+    if is_evaluated {
+        let guard = &traced.guard;
+        traced.mode = quote_spanned!(span=> #guard.evaluated(););
+    }
+    traced.rewrite(node)
 }
 
 /// Rewrites an `if`. `tail` is set if its value is that of the function.

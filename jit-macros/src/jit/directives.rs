@@ -4,7 +4,8 @@ use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, LitInt, LitStr, Stmt};
+use syn::visit::Visit;
+use syn::{Attribute, Block, Expr, LitInt, LitStr, Stmt};
 
 /// The directives of a statement.
 #[derive(Default)]
@@ -140,6 +141,24 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {
     });
     directives.mode.check(directives.host, sink);
     directives
+}
+
+/// Returns whether a block has an `#[evaluated]` statement, which cannot be inside of a region that is recorded.
+pub(crate) fn has_evaluated(block: &Block) -> bool {
+    let mut search = EvaluatedSearch(false);
+    search.visit_block(block);
+    search.0
+}
+
+/// Searches for `#[evaluated]`. Items are other functions.
+struct EvaluatedSearch(bool);
+
+impl<'ast> Visit<'ast> for EvaluatedSearch {
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        self.0 |= attribute.path().is_ident("evaluated");
+    }
+
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
 }
 
 /// Returns the place of an attribute without arguments.

@@ -33,6 +33,9 @@ const WITH_EXPRESSIONS: [&str; 17] = [
 /// Macros that never return.
 const DIVERGING: [&str; 4] = ["panic", "todo", "unimplemented", "unreachable"];
 
+/// Macros that print on the host.
+const PRINTING: [&str; 5] = ["dbg", "eprint", "eprintln", "print", "println"];
+
 fn name(call: &Macro) -> Option<String> {
     call.path.segments.last().map(|segment| segment.ident.to_string())
 }
@@ -40,6 +43,13 @@ fn name(call: &Macro) -> Option<String> {
 /// Returns whether a call of the macro never returns.
 pub(crate) fn diverges(call: &Macro) -> bool {
     name(call).is_some_and(|name| DIVERGING.contains(&name.as_str()))
+}
+
+/// Returns whether a call of the macro prints on the host. `jit::print!` is another macro, which prints for each lane.
+pub(crate) fn prints(call: &Macro) -> bool {
+    let is_rusts =
+        call.path.segments.len() == 1 || call.path.segments.first().is_some_and(|first| first.ident == "std");
+    is_rusts && name(call).is_some_and(|name| PRINTING.contains(&name.as_str()))
 }
 
 /// Returns the arguments of a macro that takes expressions; `None` for other macros.

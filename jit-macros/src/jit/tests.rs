@@ -315,3 +315,42 @@ fn each_user_expression_stands_once() {
         assert_eq!(got.matches(&format!("{name} (")).count(), 1, "{name} in {got}");
     }
 }
+
+#[test]
+fn code_after_a_jump_is_evaluated_if_a_statement_in_it_is() {
+    let after = |rest: TokenStream| {
+        let got = body(quote!(fn f(a: M, mut x: Float) -> Float { if a { return x; } #rest x }));
+        let (_, live) = got.split_once("branch_live (").expect("the code for the lanes that have not exited");
+        let (guard, _) = live.split_once(". then ()").expect("its guard");
+        guard.contains("evaluated ()")
+    };
+    assert!(after(quote!(
+        #[evaluated]
+        while x < 1.0 {
+            x += 1.0;
+        }
+    )));
+    assert!(after(quote!(for _ in 0..3 {
+        #[evaluated]
+        #[compress]
+        while x < 1.0 {
+            x += 1.0;
+        }
+    })));
+    assert!(!after(quote!(while x < 1.0 {
+        x += 1.0;
+    })));
+    assert!(!after(quote!(fn g(x: Float) { #[evaluated] while x < 1.0 {} } g(x);)));
+}
+
+#[test]
+fn printing_under_a_traced_condition_is_warned_about() {
+    let warns =
+        |statement: TokenStream| body(quote!(fn f(a: M) { if a { #statement } })).contains("prints_while_tracing ()");
+    for statement in [quote!(println!("x");), quote!(std::eprint!("x");), quote!(dbg!(1);)] {
+        assert!(warns(statement.clone()), "{statement}");
+    }
+    for statement in [quote!(jit::print!("x");), quote!(let t = format!("x");), quote!(drop(t);)] {
+        assert!(!warns(statement.clone()), "{statement}");
+    }
+}

@@ -41,7 +41,7 @@ fn findings<'s>(rewriter: &Rewriter<'_>, block: &'s Block) -> Vec<Finding<'s>> {
     let mut found = Vec::new();
     let mut declared = HashSet::new();
     for (at, statement) in block.stmts.iter().enumerate() {
-        if let Some(finding) = panics(statement).or_else(|| host_counter(rewriter, &declared, statement)) {
+        if let Some(finding) = host_macro(statement).or_else(|| host_counter(rewriter, &declared, statement)) {
             found.push(finding);
         }
         if let Stmt::Local(local) = statement {
@@ -89,15 +89,20 @@ fn call(rewriter: &Rewriter<'_>, warning: &str, variable: &str, span: Span, attr
     }}
 }
 
-/// Finds a statement such as `panic!(…)`.
-fn panics(statement: &Stmt) -> Option<Finding<'_>> {
+/// Finds a statement such as `panic!(…)` or `println!(…)`.
+fn host_macro(statement: &Stmt) -> Option<Finding<'_>> {
     let (call, attributes) = match statement {
         Stmt::Macro(node) => (&node.mac, &node.attrs),
         Stmt::Expr(Expr::Macro(node), _) => (&node.mac, &node.attrs),
         _ => return None,
     };
     let name = &call.path.segments.last()?.ident;
-    macros::diverges(call).then(|| Finding { warning: "panics_while_tracing", span: name.span(), attributes })
+    let warning = match call {
+        _ if macros::diverges(call) => "panics_while_tracing",
+        _ if macros::prints(call) => "prints_while_tracing",
+        _ => return None,
+    };
+    Some(Finding { warning, span: name.span(), attributes })
 }
 
 /// Finds a statement such as `i += 1`, of a host variable from outside the block.

@@ -95,7 +95,7 @@ fn hints_name_the_type_of_the_value() {
         panic_message(move || drop(jit::trees::select(&mask, &(1_u32, Float::from(0.0)), &(2_u32, Float::from(0.0)))));
     assert!(message.contains("write `UInt::from(1)` for `1`"), "{message}");
     let message = panic_message(|| {
-        drop(jit::switch(&UInt::from([0, 1]), &[|_: &Float| 1.5_f64, |_: &Float| 2.5], (&Float::from(1.0),)));
+        let _ = jit::switch(&UInt::from([0, 1]), &[|_: &Float| 1.5_f64, |_: &Float| 2.5], (&Float::from(1.0),));
     });
     assert!(message.contains("write `Float64::from(1.5)` for `1.5`"), "{message}");
 }

@@ -273,6 +273,6 @@ fn numbers_of_a_generic_element_have_arithmetic() {
 #[test]
 fn references_to_numbers_are_operands_of_methods() {
     let (x, limits) = (Float::from([1.0, 2.0, 3.0]), [1.5_f32, 2.5]);
-    let least = limits.iter().map(|limit| x.max(limit).min(&2.75)).sum::<Float>();
+    let least = limits.iter().map(|limit| x.max(limit).min(2.75)).sum::<Float>();
     assert_eq!(least.to_vec().unwrap(), [4.0, 4.5, 5.5]);
 }

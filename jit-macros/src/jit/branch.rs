@@ -565,6 +565,9 @@ pub(crate) fn absorb_rest(rewriter: &Rewriter<'_>, statement: Stmt, rest: &mut V
     }
     let rest = block_of(rest.drain(..).collect());
     let span = node.if_token.span;
+    if directives::has_evaluated(&rest) {
+        evaluate(&mut node, span);
+    }
     append_else(&mut node, rest, span);
     Stmt::Expr(Expr::If(node), None)
 }
@@ -579,6 +582,20 @@ fn returns_in_all_arms(node: &ExprIf) -> bool {
                 matches!(&**otherwise, Expr::If(chained) if !has_pattern(&chained.cond) && returns_in_all_arms(chained))
             }
         }
+}
+
+/// Marks the `if`s of a chain as evaluated, but for those whose mode is given.
+fn evaluate(node: &mut ExprIf, span: Span) {
+    let has_mode =
+        |attribute: &syn::Attribute| ["evaluated", "symbolic"].iter().any(|mode| attribute.path().is_ident(mode));
+    if !node.attrs.iter().any(has_mode) {
+        node.attrs.push(syn::parse_quote_spanned!(span=> #[evaluated]));
+    }
+    if let Some((_, otherwise)) = &mut node.else_branch
+        && let Expr::If(chained) = &mut **otherwise
+    {
+        evaluate(chained, span);
+    }
 }
 
 fn append_else(node: &mut ExprIf, rest: Block, span: Span) {

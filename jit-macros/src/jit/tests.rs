@@ -318,11 +318,19 @@ fn each_user_expression_stands_once() {
 
 #[test]
 fn code_after_a_jump_is_evaluated_if_a_statement_in_it_is() {
+    let is_evaluated = |code: TokenStream, branch: &str| {
+        let got = body(quote!(fn f(a: M, b: M, mut x: Float) -> Float { #code }));
+        let (_, branch) = got.split_once(branch).expect("the branch with the code");
+        branch.split_once(". then ()").expect("its guard").0.contains("evaluated ()")
+    };
     let after = |rest: TokenStream| {
-        let got = body(quote!(fn f(a: M, mut x: Float) -> Float { if a { return x; } #rest x }));
-        let (_, live) = got.split_once("branch_live (").expect("the code for the lanes that have not exited");
-        let (guard, _) = live.split_once(". then ()").expect("its guard");
-        guard.contains("evaluated ()")
+        // What follows is the other arm, or code for the lanes that have not exited.
+        let [arm, live] = [
+            is_evaluated(quote!(if a { return x; } #rest x), "branch ("),
+            is_evaluated(quote!(if a { if b { return x; } } #rest x), "branch_live ("),
+        ];
+        assert_eq!(arm, live);
+        arm
     };
     assert!(after(quote!(
         #[evaluated]

@@ -93,9 +93,9 @@ const PARTS: [(&str, &[&str]); 2] = [
     (
         "jit-core",
         &[
-            "misuse",
             "fork",
             "thread_state",
+            "misuse",
             "size",
             "graph",
             "capture",

@@ -119,7 +119,9 @@ fn states_of_loops_keep_widths_lengths_and_host_values() {
         let text = format!(
             "the host variable `state.rng.history` changes from 1 elements to 2 elements inside a `while` with a \
              traced condition\n  at {}\n  \
-             help: such code is recorded once, for all lanes: make the variable an array, as in `UInt::from(0)`",
+             help: such code is recorded once, for all lanes: a list grows on the host only: write each iteration's \
+             value to an array that is made before, as in `values[i] = x`, or to a `Local`, or run the loop on the \
+             host, as in `for _ in 0..n`",
             at("while step < 3", "while")
         );
         assert_eq!(message_of(|| grow(state(inc.clone()), 2)), text);

@@ -17,7 +17,7 @@ impl<T: Element> Array<T> {
     /// As [`eval`](crate::eval).
     #[track_caller]
     pub fn eval(&self) -> Result<(), Error> {
-        crate::eval(self)
+        schedule::evaluate(&[&self.var], "`eval` requests it", Site::here())
     }
 
     /// Returns the elements. Evaluates the array if that has not been done, and waits for it.

@@ -180,26 +180,7 @@ pub fn derive_traverse(item: TokenStream) -> TokenStream {
 
 /// Gives a module a form with parameters of another element type, for `net.half()` and `net.to::<T>()`.
 ///
-/// The type has one parameter `T: FloatElement`. Fields whose type mentions it are converted, all others are cloned:
-///
-/// ```
-/// use jit::FloatElement;
-/// use jit::nn::{Convert, Linear, Model, Relu};
-/// use jit::prelude::*;
-///
-/// #[derive(Clone, Traverse, Convert)]
-/// struct Net<T: FloatElement = f32> {
-///     first: Linear<T>,
-///     activation: Relu,
-///     second: Option<Linear<T>>,
-/// }
-///
-/// let mut rng = jit::random::rng(1);
-/// let net: Net =
-///     Net { first: Linear::new(2, 8, &mut rng), activation: Relu, second: Some(Linear::new(8, 1, &mut rng)) };
-/// let half: Net<f16> = net.half();
-/// assert_eq!(half.first.weight.shape(), [8, 2]);
-/// ```
+/// The type has one parameter `T: FloatElement`. Fields whose type mentions it are converted, all others are cloned.
 ///
 /// On the type, `#[traverse(crate = path)]` sets the path of the `jit` crate.
 #[proc_macro_derive(Convert, attributes(traverse))]

@@ -1,7 +1,7 @@
 //! Activation functions: functions of each element, as modules and as functions of tensors.
 //!
-//! Halves are computed in their own type, as the functions of arrays are. No function uses a closure, so that values have
-//! the line of the caller.
+//! Halves are computed in their own type, as the functions of arrays are. No function uses a closure, so that values
+//! have the line of the caller.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

@@ -39,8 +39,8 @@ use crate::tensor::Tensor;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no form with parameters of `{U}`",
-    note = "for a module of your own write `#[derive(Clone, Traverse, nn::Convert)] struct Net<T: FloatElement = f32>`, \
-        with layers of `T`; other fields are cloned"
+    note = "for a module of your own write `#[derive(Clone, Traverse, nn::Convert)] struct Net<T: FloatElement = \
+        f32>`, with layers of `T`; other fields are cloned"
 )]
 pub trait Convert<U: FloatElement> {
     /// The module with these parameters.
@@ -167,8 +167,8 @@ macro_rules! unchanged {
 }
 
 unchanged! {
-    Flatten, Relu, Selu, Gelu, GeluTanh, Silu, Mish, Sigmoid, Tanh, Identity, LeakyRelu, Elu, Softplus, Hardtanh, Softmax,
-    LogSoftmax, Dropout, RnnStep, LstmStep, GruStep, MaxPool[AXES], AvgPool[AXES], AdaptiveAvgPool[AXES],
+    Flatten, Relu, Selu, Gelu, GeluTanh, Silu, Mish, Sigmoid, Tanh, Identity, LeakyRelu, Elu, Softplus, Hardtanh,
+    Softmax, LogSoftmax, Dropout, RnnStep, LstmStep, GruStep, MaxPool[AXES], AvgPool[AXES], AdaptiveAvgPool[AXES],
     AdaptiveMaxPool[AXES]
 }
 

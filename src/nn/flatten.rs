@@ -5,8 +5,8 @@ use super::check::check_axes;
 use crate::tensor::Tensor;
 use crate::{Element, Size, Traverse};
 
-/// Makes one axis of all axes but the first one, the batch: `[batch, channels, rows, columns]` becomes `[batch, channels
-/// · rows · columns]`.
+/// Makes one axis of all axes but the first one, the batch: `[batch, channels, rows, columns]` becomes
+/// `[batch, channels · rows · columns]`.
 ///
 /// ```
 /// use jit::nn::{Conv2d, Flatten, Linear, Module, Relu};

@@ -38,32 +38,67 @@ where
     }
 }
 
-/// Methods of other libraries, each with the one to write.
-macro_rules! other_names {
-    ($($method:ident $trait:ident $message:literal;)*) => {
-        $(
-            #[diagnostic::on_unimplemented(message = $message, label = "another name is used here")]
-            pub trait $trait {}
-        )*
+// Methods of other libraries, each with the one to write. Written out, for messages show what macros generate.
 
-        impl<T: Element> Tensor<T> {
-            $(
-                #[doc(hidden)]
-                #[must_use]
-                pub fn $method<A>(&self, _: A) -> Self
-                where
-                    Self: $trait,
-                {
-                    self.clone()
-                }
-            )*
-        }
-    };
-}
+/// What a method `view` requires.
+#[diagnostic::on_unimplemented(
+    message = "`view` is `x.reshape([2, -1])`, which copies nothing",
+    label = "another name is used here"
+)]
+pub trait HasView {}
 
-other_names! {
-    view HasView "`view` is `x.reshape([2, -1])`, which copies nothing";
-    permute HasPermute "`permute` is `x.permute_axes([0, 2, 1])`";
-    unsqueeze HasUnsqueeze "`unsqueeze` is `x.expand_dims(axis)`";
-    pow HasPow "`pow` is `x.powi(2)` for a whole number, and `x.powf(y)` for a float or a tensor";
+/// What a method `permute` requires.
+#[diagnostic::on_unimplemented(
+    message = "`permute` is `x.permute_axes([0, 2, 1])`",
+    label = "another name is used here"
+)]
+pub trait HasPermute {}
+
+/// What a method `unsqueeze` requires.
+#[diagnostic::on_unimplemented(message = "`unsqueeze` is `x.expand_dims(axis)`", label = "another name is used here")]
+pub trait HasUnsqueeze {}
+
+/// What a method `pow` requires.
+#[diagnostic::on_unimplemented(
+    message = "`pow` is `x.powi(2)` for a whole number, and `x.powf(y)` for a float or a tensor",
+    label = "another name is used here"
+)]
+pub trait HasPow {}
+
+impl<T: Element> Tensor<T> {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn view<A>(&self, _: A) -> Self
+    where
+        Self: HasView,
+    {
+        self.clone()
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn permute<A>(&self, _: A) -> Self
+    where
+        Self: HasPermute,
+    {
+        self.clone()
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn unsqueeze<A>(&self, _: A) -> Self
+    where
+        Self: HasUnsqueeze,
+    {
+        self.clone()
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn pow<A>(&self, _: A) -> Self
+    where
+        Self: HasPow,
+    {
+        self.clone()
+    }
 }

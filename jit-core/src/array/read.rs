@@ -9,8 +9,8 @@ use crate::schedule;
 use crate::schedule::read::{HostElements, read_for_host};
 
 impl<T: Element> Array<T> {
-    /// Evaluates the array, as [`eval`](crate::eval) does for several at once, in fewer kernels. Returns when the kernels
-    /// are launched.
+    /// Evaluates the array, as [`eval`](crate::eval) does for several at once, in fewer kernels. Returns when the
+    /// kernels are launched.
     ///
     /// # Errors
     ///

@@ -58,8 +58,8 @@ pub trait CustomOp: Send + Sync + 'static {
     /// Returns the result, and what the derivative reads. No gradients flow through what is recorded here.
     fn forward(&self, input: &Self::Input) -> (Self::Output, Self::Saved);
 
-    /// Returns the gradients of the input from those of the output, which are zeros where nothing flows. For an array of
-    /// width 1, which all lanes share, each lane may return its own: they are added. In a traced loop they must be
+    /// Returns the gradients of the input from those of the output, which are zeros where nothing flows. For an array
+    /// of width 1, which all lanes share, each lane may return its own: they are added. In a traced loop they must be
     /// returned so, for lanes are in different iterations.
     ///
     /// # Errors

@@ -42,8 +42,8 @@ const MANY_READS: usize = 5;
 /// is probably part of several values, as the gradients behind a chain of residual blocks are, and each would read all
 /// of them again; one more array to write and read costs little beside so many.
 const MOST_READS_ONCE: usize = 8;
-/// So many iterations a lane of a loop probably has at least. If its lanes then read as many elements as there are, each
-/// is computed once, and iterations read one array instead of several.
+/// So many iterations a lane of a loop probably has at least. If its lanes then read as many elements as there are,
+/// each is computed once, and iterations read one array instead of several.
 const FEW_ITERATIONS: usize = 4;
 /// Arrays of fewer lanes are computed as fast as a kernel is launched.
 const FEW_LANES: usize = 512;

@@ -78,8 +78,8 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
     [1, 2, 4].into_iter().filter(|&fewer| fewer <= packets).max_by_key(shared).unwrap_or(packets)
 }
 
-/// The number of loops that all lanes of a group leave at once, and of accesses behind them that are no gathers for such
-/// groups. Where the inner dimension of a matrix is small, a group of several packets has more than one row: the lanes
+/// The number of loops that all lanes of a group leave at once, and of accesses that are no gathers for such groups.
+/// Where the inner dimension of a matrix is small, a group of several packets has more than one row: the lanes
 /// of one row read neighbours in each iteration, and those of several rows what is anywhere.
 fn shared_in_loops(kernel: &Kernel, lanes: usize) -> usize {
     let analysis = Analysis::new(kernel, lanes);

@@ -30,7 +30,8 @@ pub trait Suspicious {
     ///
     /// The body of a traced `if`, `while` or `for` runs once, while tracing, whatever the condition is in each lane:
     /// the text is printed even if no lane takes the branch, and not again in a replay. `jit::print!` prints for the
-    /// lanes on which the condition holds. Where the host is to decide, the condition is a number: `loss.item()? < 0.1`.
+    /// lanes on which the condition holds. Where the host is to decide, the condition is a number:
+    /// `loss.item()? < 0.1`.
     #[deprecated(
         note = "this prints once, while tracing, regardless of the condition in each lane; write `jit::print!`, which \
             prints for the lanes on which it holds, or let the host decide by a number, as in `loss.item()? < 0.1`"

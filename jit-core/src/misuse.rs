@@ -11,13 +11,15 @@ thread_state! {
     static CALL: Cell<Option<IndirectCall>> = Cell::new(None);
 }
 
-/// A call through a trait object, which hides the line of the caller from what is called.
+/// A call of a layer of a sequence through a trait object, which hides the line of the caller from what is called.
 #[derive(Clone, Copy, Debug)]
 pub struct IndirectCall {
     /// The line of the caller.
     pub site: Site,
-    /// What is called, and where it comes from.
-    pub callee: (usize, Site),
+    /// The place of what is called in a sequence.
+    pub number: usize,
+    /// The line that added it to the sequence.
+    pub added: Site,
     /// Whether a line is in the code that is called so: errors there are reported for the line of the caller.
     pub is_inside: fn(Site) -> bool,
 }
@@ -62,7 +64,7 @@ impl Misuse {
     pub fn new(what: impl Into<String>, site: impl Into<Site>) -> Self {
         let (mut text, site): (String, Site) = (what.into(), site.into());
         match IndirectCall::around(site) {
-            Some(IndirectCall { site, callee: (number, added), .. }) => {
+            Some(IndirectCall { site, number, added, .. }) => {
                 let _ = write!(text, "\n  at {site}\n  in layer {number} of a sequence, which was added at {added}");
             }
             None => {

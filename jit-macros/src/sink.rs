@@ -3,6 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use std::cell::RefCell;
 use std::fmt::Display;
+use syn::DeriveInput;
 
 /// A list of errors.
 #[derive(Default)]
@@ -39,4 +40,20 @@ impl Sink {
     pub(crate) fn finish(&self) -> Option<TokenStream> {
         self.take().map(|errors| errors.to_compile_error())
     }
+}
+
+/// Expands a derive on a type. For a rejected type, only the errors are generated.
+pub(crate) fn expand_derive(
+    item: TokenStream,
+    expand: impl FnOnce(&DeriveInput, &Sink) -> Option<TokenStream>,
+) -> TokenStream {
+    let sink = Sink::default();
+    let expanded = match syn::parse2::<DeriveInput>(item) {
+        Ok(input) => expand(&input, &sink),
+        Err(error) => {
+            sink.push(error);
+            None
+        }
+    };
+    sink.finish().or(expanded).unwrap_or_default()
 }

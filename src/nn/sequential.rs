@@ -119,7 +119,7 @@ impl<X: Clone> Module<X> for Sequential<X> {
     fn forward(&mut self, input: &X) -> X {
         let (mut x, site) = (input.clone(), Site::here());
         for (number, (layer, &added)) in self.layers.iter_mut().zip(&self.sites).enumerate() {
-            let call = IndirectCall { site, callee: (number, added), is_inside: is_of_a_layer };
+            let call = IndirectCall { site, number, added, is_inside: is_of_a_layer };
             x = call.run(|| (**layer).forward(&x));
         }
         x

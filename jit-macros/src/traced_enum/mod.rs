@@ -8,19 +8,10 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use crate::sink::Sink;
+use crate::sink::expand_derive;
 use proc_macro2::TokenStream;
-use syn::DeriveInput;
 
 /// Expands the derive on a type. For a rejected type, only the errors are generated.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
-    let sink = Sink::default();
-    let expanded = match syn::parse2::<DeriveInput>(item) {
-        Ok(input) => parse::parse(&input, &sink).map(|parsed| generate::generate(&parsed)),
-        Err(error) => {
-            sink.push(error);
-            None
-        }
-    };
-    sink.finish().or(expanded).unwrap_or_default()
+    expand_derive(item, |input, sink| parse::parse(input, sink).map(|parsed| generate::generate(&parsed)))
 }

@@ -3,7 +3,7 @@
 //! The type has a parameter `T: FloatElement`, which the conversion replaces. Fields whose type mentions it are
 //! converted, all others are cloned.
 
-use crate::sink::Sink;
+use crate::sink::{Sink, expand_derive};
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -11,15 +11,7 @@ use syn::{Data, DeriveInput, Field, Fields, GenericParam, Generics, Path, TypePa
 
 /// Expands the derive on a type. For a rejected type, only the errors are generated.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
-    let sink = Sink::default();
-    let expanded = match syn::parse2::<DeriveInput>(item) {
-        Ok(input) => expand_type(&input, &sink),
-        Err(error) => {
-            sink.push(error);
-            None
-        }
-    };
-    sink.finish().or(expanded).unwrap_or_default()
+    expand_derive(item, expand_type)
 }
 
 fn expand_type(input: &DeriveInput, sink: &Sink) -> Option<TokenStream> {

@@ -14,21 +14,13 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use crate::sink::Sink;
+use crate::sink::{Sink, expand_derive};
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
 /// Expands the derive on a type. For a rejected type, only the errors are generated.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
-    let sink = Sink::default();
-    let expanded = match syn::parse2::<DeriveInput>(item) {
-        Ok(input) => expand_type(&input, &sink),
-        Err(error) => {
-            sink.push(error);
-            None
-        }
-    };
-    sink.finish().or(expanded).unwrap_or_default()
+    expand_derive(item, expand_type)
 }
 
 fn expand_type(input: &DeriveInput, sink: &Sink) -> Option<TokenStream> {

@@ -176,7 +176,6 @@ impl<'k> Solver<'k> {
         let (shapes, constants) = (self.shapes.clone(), self.constants.clone());
         let mut analysis = Analysis { used, hoisted, hints, moved, patterns, rows, streams, ranges, shapes, constants };
         analysis.hints = hints::hints(kernel, &analysis);
-        analysis.moved = hints::moved(kernel, &analysis);
         analysis.patterns = patterns::patterns(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.streams = Streams::of(kernel, &analysis);

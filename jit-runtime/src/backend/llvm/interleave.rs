@@ -70,7 +70,8 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
             && (!target.has_masks() || packets * estimate.masks <= 8)
     };
     let packets = [4, 2].into_iter().find(|&packets| fits(packets)).unwrap_or(1);
-    if !kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| matches!(inst.op, Op::Loop { .. })) {
+    let mut insts = kernel.regions.iter().flat_map(|region| &region.insts);
+    if packets == 1 || !insts.any(|inst| matches!(inst.op, Op::Loop { .. })) {
         return packets;
     }
     let shared = |packets: &usize| shared_in_loops(kernel, packets * target.lanes);

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write};
 
 use jit_runtime::Site;
+use jit_runtime::site::{Entered, PASSED_BY_NAME};
 
 /// A message composed of lines.
 pub struct Misuse {
@@ -13,15 +14,18 @@ impl Misuse {
     /// Starts with the error and the line that caused it.
     #[cold]
     pub fn new(what: impl Into<String>, site: impl Into<Site>) -> Self {
-        let (mut text, site): (String, Site) = (what.into(), site.into());
+        let (mut text, site): (String, Site) = (what.into(), site.into().of_program());
         let _ = write!(text, "\n  at {site}");
+        if site.is_in_rust() {
+            text.push_str(PASSED_BY_NAME);
+        }
         Misuse { text }
     }
 
     /// Adds another location.
     #[must_use]
     pub fn place(mut self, what: impl Display, site: Site) -> Self {
-        let _ = write!(self.text, "\n  {what} at {site}");
+        let _ = write!(self.text, "\n  {what} at {}", site.of_program());
         self
     }
 
@@ -45,6 +49,14 @@ impl Misuse {
     pub fn panic(self) -> ! {
         panic!("{}", self.text)
     }
+}
+
+/// Makes the caller's line that of all that the library does until the result is dropped, in closures and in functions
+/// that do not pass the line of their caller on. Functions of the program that run in it have their own lines.
+#[must_use]
+#[track_caller]
+pub fn enter() -> Entered {
+    Site::here().enter(None)
 }
 
 /// Panics with an error where none can be returned.

@@ -4,8 +4,10 @@
 //! pointers into it. A recording may also come from a file that another process wrote: its places and names are stored
 //! in a table, each once, for as long as the program runs.
 
+use std::cell::Cell;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Once;
@@ -33,6 +35,11 @@ pub struct Site(
 unsafe impl Send for Site {}
 // SAFETY: as above.
 unsafe impl Sync for Site {}
+
+/// Explains a place in Rust's library in a message.
+#[doc(hidden)]
+pub const PASSED_BY_NAME: &str = "\n  which is where Rust calls a function that is passed by its name, as in \
+    `map(Float::sin)`; in a closure, `map(|x| x.sin())`, this is the line of the program";
 
 /// Marks the address of a place in the table.
 const IN_TABLE: usize = 1;
@@ -91,6 +98,60 @@ impl Site {
         self.0.as_ptr().addr()
     }
 
+    /// Makes this place the line of the program for what the library does, until the result is dropped: there
+    /// [`Site::of_program`] returns it instead of places inside of the library, as those of closures that the library
+    /// passes to iterators. If this is itself a place inside of the library, that of the function around it counts.
+    /// `root` is the folder of the crate that calls this, unless it is part of the machinery.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn enter(self, root: Option<&'static str>) -> Entered {
+        let before = ENTERED.get();
+        let outer_root = before.and_then(|(_, root)| root);
+        let entered = match before {
+            Some((outer, _)) if self.is_inside(outer_root.or(root)) => Some((outer, outer_root.or(root))),
+            _ if self.is_inside(root) => before,
+            _ => Some((self, root)),
+        };
+        ENTERED.set(entered);
+        Entered(before, PhantomData)
+    }
+
+    /// Returns the place of the program that called the library, if this is a place inside of the library.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn of_program(self) -> Site {
+        match ENTERED.get() {
+            None => self,
+            Some((site, root)) => {
+                if self.is_inside(root) {
+                    site
+                } else {
+                    self
+                }
+            }
+        }
+    }
+
+    /// Returns whether it is in Rust's library, whose closures and function items do not know their callers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_in_rust(self) -> bool {
+        let file = self.file();
+        file.starts_with("/rustc/") || file.contains("/rustlib/src/rust/library/")
+    }
+
+    /// Returns whether it is inside of the library: in one of its crates, or in Rust's.
+    fn is_inside(self, root: Option<&str>) -> bool {
+        let file = self.file();
+        let is_of_machinery = |file: &str| file.starts_with("jit-core") || file.starts_with("jit-runtime");
+        let here = file!();
+        let folder = &here[..here.rfind("jit-runtime").unwrap_or(0)];
+        file.strip_prefix(folder).is_some_and(is_of_machinery)
+            || root.is_some_and(|root| file.starts_with(root))
+            || self.is_in_rust()
+    }
+
     #[inline]
     fn place(self) -> Place {
         let pointer = self.0.as_ptr();
@@ -101,6 +162,22 @@ impl Site {
         // SAFETY: without the mark it is the address of a static location.
         let location = unsafe { *pointer.cast::<Location<'static>>() };
         Place { line: location.line(), column: location.column(), file: location.file() }
+    }
+}
+
+thread_local! {
+    /// The place of the program that has called the library, and the folder of the crate that it has called.
+    static ENTERED: Cell<Option<(Site, Option<&'static str>)>> = const { Cell::new(None) };
+}
+
+/// The rest of a call of the library; see [`Site::enter`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Entered(Option<(Site, Option<&'static str>)>, PhantomData<*const ()>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let _ = ENTERED.try_with(|entered| entered.set(self.0));
     }
 }
 
@@ -270,6 +347,32 @@ mod tests {
         let text = format!("the label of {FILE}");
         assert_eq!(Label::new(&text).as_str().as_ptr(), Label::new(&text.clone()).as_str().as_ptr());
         assert_eq!(stored(), (6, 2));
+    }
+
+    #[test]
+    fn places_inside_of_the_library_are_those_of_its_caller() {
+        let at = |file: &str| Site::new(file, 7, 1);
+        let here = file!().trim_end_matches("jit-runtime/src/site.rs");
+        let core = at(&format!("{here}jit-core/src/array/mod.rs"));
+        let (program, closure) = (at("app/src/main.rs"), at("app/src/closure.rs"));
+        assert_eq!(core.of_program(), core);
+        let entered = program.enter(None);
+        assert_eq!(
+            [core, at("/rustc/0123/library/core/src/array/mod.rs"), closure].map(Site::of_program),
+            [program, program, closure]
+        );
+        assert_eq!(at("lib/jit/src/nn.rs").of_program().file(), "lib/jit/src/nn.rs");
+        {
+            // The library calls itself: the line stays, and its other crate is known from now on.
+            let _inner = core.enter(Some("lib/jit/src/"));
+            assert_eq!([core, at("lib/jit/src/nn.rs")].map(Site::of_program), [program; 2]);
+            // A closure of the program calls it.
+            let _inner = closure.enter(None);
+            assert_eq!(core.of_program(), closure);
+        }
+        assert_eq!(core.of_program(), program);
+        drop(entered);
+        assert_eq!(core.of_program(), core);
     }
 
     #[test]

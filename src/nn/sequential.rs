@@ -111,6 +111,8 @@ impl<X: Clone> Module<X> for Sequential<X> {
 
     #[track_caller]
     fn forward(&mut self, input: &X) -> X {
+        // Calls through trait objects do not pass the caller's line on.
+        let _line = crate::enter();
         let mut x = input.clone();
         for layer in &mut self.layers {
             x = (**layer).forward(&x);

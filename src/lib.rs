@@ -130,6 +130,14 @@ pub use jit_runtime::stats::{
 };
 pub use jit_runtime::{Error, ErrorKind, Label, Site};
 
+/// Makes the caller's line that of all that the library does until the result is dropped: see
+/// [`jit_core::misuse::enter`].
+#[track_caller]
+pub(crate) fn enter() -> jit_runtime::site::Entered {
+    const ROOT: &str = file!();
+    Site::here().enter(ROOT.strip_suffix("lib.rs"))
+}
+
 pub mod bounds;
 pub mod bundle;
 pub mod color;

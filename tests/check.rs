@@ -187,17 +187,48 @@ fn frozen_functions_are_seen_into() {
     assert_eq!(same.to_vec().unwrap(), [1.0, f32::INFINITY]);
 }
 
+#[jit]
+fn root(x: &Float, scale: &mut Float) -> Float {
+    *scale = 1.0 / *scale;
+    x.sqrt()
+}
+const SCALED: u32 = line!() - 3;
+
 #[test]
-fn results_of_executors_are_checked_for_nan() {
-    #[jit]
-    fn root(x: &Float) -> Float {
-        x.sqrt()
-    }
+fn executors_are_seen_into() {
     let x = data(&[4.0, -1.0]);
-    let compiled = root::compile(&x).unwrap();
-    let error = check::numerics(|| compiled.call(&x)).unwrap_err();
+    let compiled = root::compile(&x, &mut data(&[1.0])).unwrap();
+    let found = check::numerics(|| compiled.call(&x, &mut data(&[2.0])));
+    assert_found(found, SCALED + 1, &["lane 1: `sqrt` of -1.0 is NaN"]);
+    let x = data(&[4.0, 1.0]);
+    let found = check::numerics(|| compiled.call(&x, &mut data(&[0.0])));
+    assert_found(found, SCALED, &["lane 0: `div` of 1.0 and 0.0 is inf"]);
+    // The check runs the function on copies: arguments change once.
+    let mut scale = data(&[4.0]);
+    let roots = check::numerics(|| compiled.call(&x, &mut scale).unwrap()).unwrap();
+    assert_eq!((roots.to_vec().unwrap(), scale.to_vec().unwrap()), (vec![2.0, 1.0], vec![0.25]));
+}
+
+#[test]
+fn results_of_loaded_executors_are_checked_for_nan() {
+    let x = data(&[4.0, -1.0]);
+    let path = std::env::temp_dir().join(format!("jit-check-{}", std::process::id()));
+    root::compile(&x, &mut data(&[1.0])).unwrap().save(&path).unwrap();
+    let loaded = root::load(&path);
+    std::fs::remove_file(&path).unwrap();
+    let error = check::numerics(|| loaded.unwrap().call(&x, &mut data(&[1.0]))).unwrap_err();
     assert!(error.message().starts_with("element 1 of `result`"), "{error}");
-    assert!(error.message().contains("NaN"), "{error}");
+    assert!(error.message().contains("NaN") && error.hint().unwrap().contains("loaded from a file"), "{error}");
+}
+
+#[test]
+fn traced_modules_are_seen_into() {
+    use jit::nn::{Function, Module};
+    let root = Function::new(|x: &Tensor<f32>| x.sqrt());
+    let line = line!() - 1;
+    let mut traced = jit::trace(root, &Tensor::<f32>::ones([2])).unwrap();
+    let found = check::numerics(|| traced.forward(&Tensor::from([4.0, -1.0])));
+    assert_found(found, line, &["lane 1: `sqrt` of -1.0 is NaN"]);
 }
 
 #[test]

@@ -4,52 +4,39 @@ use std::cell::Cell;
 use std::fmt::{Display, Write};
 
 use jit_runtime::Site;
+use jit_runtime::site::{Entered, PASSED_BY_NAME};
 
 use crate::thread_state::thread_state;
 
 thread_state! {
-    static CALL: Cell<Option<IndirectCall>> = Cell::new(None);
+    /// The layer that runs.
+    static LAYER: Cell<Option<Layer>> = Cell::new(None);
 }
 
-/// A call of a layer of a sequence through a trait object, which hides the line of the caller from what is called.
+/// A layer of a sequence.
 #[derive(Clone, Copy, Debug)]
-pub struct IndirectCall {
-    /// The line of the caller.
-    pub site: Site,
-    /// The place of what is called in a sequence.
+pub struct Layer {
+    /// Its place in the sequence.
     pub number: usize,
     /// The line that added it to the sequence.
     pub added: Site,
-    /// Whether a line is in the code that is called so: errors there are reported for the line of the caller.
-    pub is_inside: fn(Site) -> bool,
 }
 
-impl IndirectCall {
-    /// Calls a function. A panic in it has the line of the caller.
-    pub fn run<R>(mut self, function: impl FnOnce() -> R) -> R {
-        let outer = CALL.take();
-        if let Some(outer) = outer.filter(|outer| (outer.is_inside)(self.site)) {
-            self.site = outer.site;
-        }
-        CALL.set(Some(self));
-        let _restored = Restored(outer);
-        function()
-    }
-
-    /// Returns the call in which a line of the library reports an error.
-    fn around(site: Site) -> Option<IndirectCall> {
-        let call = CALL.take();
-        CALL.set(call);
-        call.filter(|call| (call.is_inside)(site))
+impl Layer {
+    /// Makes this the layer that runs, until the result is dropped. Messages about lines inside of the library name it.
+    #[must_use]
+    pub fn enter(self) -> EnteredLayer {
+        EnteredLayer(LAYER.replace(Some(self)))
     }
 }
 
-/// The call around another one, which is the innermost one again when this is dropped.
-struct Restored(Option<IndirectCall>);
+/// The rest of a call of a layer; see [`Layer::enter`].
+#[derive(Debug)]
+pub struct EnteredLayer(Option<Layer>);
 
-impl Drop for Restored {
+impl Drop for EnteredLayer {
     fn drop(&mut self) {
-        CALL.set(self.0);
+        LAYER.set(self.0);
     }
 }
 
@@ -63,13 +50,13 @@ impl Misuse {
     #[cold]
     pub fn new(what: impl Into<String>, site: impl Into<Site>) -> Self {
         let (mut text, site): (String, Site) = (what.into(), site.into());
-        match IndirectCall::around(site) {
-            Some(IndirectCall { site, number, added, .. }) => {
-                let _ = write!(text, "\n  at {site}\n  in layer {number} of a sequence, which was added at {added}");
-            }
-            None => {
-                let _ = write!(text, "\n  at {site}");
-            }
+        let of_program = site.of_program();
+        let _ = write!(text, "\n  at {of_program}");
+        if of_program.is_in_rust() {
+            text.push_str(PASSED_BY_NAME);
+        }
+        if let Some(Layer { number, added }) = LAYER.get().filter(|_| of_program != site) {
+            let _ = write!(text, "\n  in layer {number} of a sequence, which was added at {added}");
         }
         Misuse { text }
     }
@@ -77,7 +64,7 @@ impl Misuse {
     /// Adds another location.
     #[must_use]
     pub fn place(mut self, what: impl Display, site: Site) -> Self {
-        let _ = write!(self.text, "\n  {what} at {site}");
+        let _ = write!(self.text, "\n  {what} at {}", site.of_program());
         self
     }
 
@@ -101,6 +88,14 @@ impl Misuse {
     pub fn panic(self) -> ! {
         panic!("{}", self.text)
     }
+}
+
+/// Makes the caller's line that of all that the library does until the result is dropped, in closures and in functions
+/// that do not pass the line of their caller on. Functions of the program that run in it have their own lines.
+#[must_use]
+#[track_caller]
+pub fn enter() -> Entered {
+    Site::here().enter(None)
 }
 
 /// Panics with an error where none can be returned.

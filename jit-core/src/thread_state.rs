@@ -130,6 +130,19 @@ impl<T> ThreadState<Cell<T>> {
     {
         self.with(Cell::take)
     }
+
+    #[inline]
+    pub(crate) fn replace(&self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> T
+    where
+        T: Copy,
+    {
+        self.with(Cell::get)
+    }
 }
 
 impl<T> ThreadState<RefCell<T>> {

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::site::Site;
+use crate::site::{self, Site};
 
 /// The kind of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ impl Error {
     /// Adds the place in the user's program.
     #[must_use]
     pub fn at(mut self, site: impl Into<Site>) -> Self {
-        self.0.site = Some(site.into());
+        self.0.site = Some(site.into().of_program());
         self
     }
 
@@ -135,6 +135,9 @@ impl fmt::Display for Error {
         f.write_str(&self.0.message)?;
         if let Some(site) = self.0.site {
             write!(f, "\n  at {site}")?;
+            if site.is_in_rust() {
+                f.write_str(site::PASSED_BY_NAME)?;
+            }
         }
         if let Some(cause) = &self.0.cause {
             write!(f, "\n  because {cause}")?;

@@ -34,7 +34,8 @@ pub mod memory;
 pub mod profile;
 pub mod recording;
 pub mod report;
-mod site;
+#[doc(hidden)]
+pub mod site;
 pub mod stats;
 mod sync;
 #[cfg(test)]

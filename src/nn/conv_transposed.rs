@@ -141,6 +141,7 @@ impl<T: FloatElement, const AXES: usize> Module<Tensor<T>> for ConvTransposed<T,
     /// When the input has another number of axes or channels, or the paddings leave nothing of the result.
     #[track_caller]
     fn forward(&mut self, x: &Tensor<T>) -> Tensor<T> {
+        let _line = crate::enter();
         check_axes("a transposed convolution", x, AXES + 2..=AXES + 2);
         check_axis("a transposed convolution", x, 1, "channels", self.weight.size(0));
         let window = Window {

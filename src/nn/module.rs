@@ -116,6 +116,8 @@ impl<X, M: Module<X> + ?Sized> Module<X> for Box<M> {
 
     #[track_caller]
     fn forward(&mut self, input: &X) -> M::Output {
+        // A call through a trait object does not pass the caller's line on.
+        let _line = crate::enter();
         (**self).forward(input)
     }
 }

@@ -101,6 +101,7 @@ where
     X: FrozenInput + 'static,
     M: Module<X, Output: Recordable> + Recordable,
 {
+    let _line = crate::enter();
     let traced = Traced { module, function: Arc::new(TracedFunction::new(type_name::<M>(), &["module", "input"])) };
     // The body does not touch the caller's module, which is copied for it.
     let mut copy = traced.module.clone();
@@ -130,6 +131,7 @@ impl<M> Traced<M> {
         X: FrozenInput + 'static,
         M: Module<X, Output: Recordable> + Recordable,
     {
+        let _line = crate::enter();
         let arguments = (Exclusive(&mut self.module), Shared(input));
         match self.function.call(arguments, body::<X, M>)? {
             Some(output) => Ok(output),

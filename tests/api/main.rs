@@ -22,6 +22,7 @@ mod host_syntax;
 mod indexing;
 mod interop;
 mod jumps;
+mod lines;
 mod matching;
 mod math;
 mod native;

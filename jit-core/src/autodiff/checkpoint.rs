@@ -7,6 +7,7 @@ use super::functional::{jvp, vjp};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
 use crate::graph::tape::{self, Call, Flow, Rule};
+use crate::misuse;
 use crate::trace::{record, region};
 use crate::traverse::{Traverse, owned_arrays};
 
@@ -30,6 +31,7 @@ where
     X: Traverse + Clone + Send + Sync + 'static,
     Y: Traverse + Clone + Send + Sync + 'static,
 {
+    let _line = misuse::enter();
     let inputs = owned_arrays(x);
     let mut constants = x.clone();
     with_arrays(&mut constants, inputs.iter().map(record::detached).collect::<Vec<_>>());

@@ -6,6 +6,7 @@ use super::form::{filled, flows_of, hollow, with_arrays};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
 use crate::graph::tape::{self, Call, Flow, Rule};
+use crate::misuse;
 use crate::trace::record;
 use crate::traverse::{Traverse, owned_arrays};
 
@@ -83,6 +84,7 @@ pub trait CustomOp: Send + Sync + 'static {
 #[must_use]
 #[track_caller]
 pub fn custom<O: CustomOp>(op: O, input: &O::Input) -> O::Output {
+    let _line = misuse::enter();
     let site = Site::here();
     let inputs = owned_arrays(input);
     let mut constants = input.clone();

@@ -15,6 +15,7 @@ use super::{traversal, weight};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
 use crate::graph::tape::{self, Tape};
+use crate::misuse;
 use crate::trace::record;
 use crate::traverse::{Traverse, VisitorMut, owned_arrays};
 
@@ -195,6 +196,7 @@ fn check(what: &str, like: &[Var], given: &[Var], site: Site) -> Result<(), Erro
 /// # Errors
 ///
 /// The function that is returned fails when the value is computed through something that has no derivative.
+#[track_caller]
 pub fn grad<X, L, F>(function: F) -> impl Fn(&X) -> Result<X, Error>
 where
     X: Traverse + Clone,
@@ -211,6 +213,7 @@ where
 /// # Errors
 ///
 /// As [`grad`].
+#[track_caller]
 pub fn value_and_grad<X, L, F>(function: F) -> impl Fn(&X) -> Result<(L, X), Error>
 where
     X: Traverse + Clone,
@@ -230,7 +233,11 @@ where
         with_arrays(&mut result, called.results());
         Ok((result, gradient))
     }
-    move |x| both(&function, x)
+    let site = Site::here();
+    move |x| {
+        let _line = site.enter(None);
+        both(&function, x)
+    }
 }
 
 /// Calls a function; returns its result, and a function from gradients of the result to gradients of the argument: the
@@ -258,14 +265,16 @@ where
     Y: Traverse + Clone,
     F: FnOnce(&X) -> Y,
 {
+    let site = Site::here();
+    let _line = site.enter(None);
     let (copy, mut called, arguments) = arguments(x);
     let mut result = function(&copy);
     drop(copy);
     called.end(arguments.into_iter(), owned_arrays(&result))?;
     with_arrays(&mut result, called.results());
     let like = x.clone();
-    let site = Site::here();
     let back = move |gradient: &Y| {
+        let _line = site.enter(None);
         let seeds = owned_arrays(gradient);
         check("gradient", &called.results, &seeds, site)?;
         let mut tree = like.clone();
@@ -297,6 +306,7 @@ where
     X: Traverse + Clone,
     Y: Traverse + Clone,
 {
+    let _line = misuse::enter();
     let (copy, mut called, arguments) = arguments(x);
     let seeds = owned_arrays(tangent);
     check("tangent", &arguments, &seeds, Site::here())?;
@@ -330,6 +340,7 @@ where
     X: Traverse + Clone,
     L: Loss,
 {
+    let _line = misuse::enter();
     let gradient = grad(function);
     let mut failure = None;
     let (_, product) = jvp(

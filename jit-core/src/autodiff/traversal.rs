@@ -19,6 +19,7 @@ use crate::graph::node::flag;
 use crate::graph::payload::RegionId;
 use crate::graph::scopes::is_before_isolation;
 use crate::graph::tape;
+use crate::misuse;
 use crate::thread_state::thread_state;
 use crate::trace::{record, reduce, region};
 
@@ -89,6 +90,7 @@ pub(super) fn enqueue(mode: Mode, vars: Vec<Var>) {
 /// Traverses from the enqueued values.
 #[track_caller]
 pub(super) fn traverse(mode: Mode, keep: Keep) -> Result<(), Error> {
+    let _line = misuse::enter();
     let queue = QUEUE.with_borrow_mut(|queue| {
         let (now, later) = std::mem::take(queue).into_iter().partition(|(of, _)| *of == mode);
         *queue = later;
@@ -111,6 +113,7 @@ fn nothing_flows(hint: &str) -> Result<(), Error> {
 /// Lets gradients flow from values to the variables behind them, and stores them there.
 #[track_caller]
 pub(super) fn backward(from: &[Var], seed: Seed, keep: Keep) -> Result<(), Error> {
+    let _line = misuse::enter();
     let seeds: Vec<(Var, Var)> =
         from.iter().filter(|var| carries(var)).map(|var| (var.clone(), seed.of(var))).collect();
     let is_start = |var: &Var| seed == Seed::Stored && from.iter().any(|start| start.is_same(var));
@@ -120,6 +123,7 @@ pub(super) fn backward(from: &[Var], seed: Seed, keep: Keep) -> Result<(), Error
 /// Lets gradients flow from values.
 #[track_caller]
 pub(super) fn flow_from(seeds: &[(Var, Var)], keep: Keep) -> Result<(), Error> {
+    let _line = misuse::enter();
     flow(seeds, keep, &|_| false)
 }
 
@@ -216,6 +220,7 @@ fn release(vertices: &[Vertex]) {
 /// Lets tangents flow from variables.
 #[track_caller]
 pub(super) fn forward(from: &[Var], seed: Seed) -> Result<(), Error> {
+    let _line = misuse::enter();
     let mut any = false;
     for var in from.iter().filter(|var| carries(var)) {
         let tangent = seed.of(var);
@@ -231,6 +236,7 @@ pub(super) fn forward(from: &[Var], seed: Seed) -> Result<(), Error> {
 /// Returns the gradients of some values by others between them, without storing any.
 #[track_caller]
 pub(super) fn backward_to(from: &[Var], seed: Seed, to: &[Var]) -> Result<Vec<Option<Var>>, Error> {
+    let _line = misuse::enter();
     let begin = Instant::now();
     let vertices = order(from, &[])?;
     if vertices.is_empty() {
@@ -247,6 +253,7 @@ pub(super) fn backward_to(from: &[Var], seed: Seed, to: &[Var]) -> Result<Vec<Op
 /// Returns the tangents of values, from those stored at the variables behind them.
 #[track_caller]
 pub(super) fn forward_to(to: &[Var]) -> Result<Vec<Option<Var>>, Error> {
+    let _line = misuse::enter();
     let begin = Instant::now();
     let vertices = order(to, &[])?;
     if vertices.is_empty() {

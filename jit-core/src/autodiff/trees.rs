@@ -37,6 +37,7 @@ pub fn enable_grad(tree: &mut (impl Traverse + ?Sized)) {
 /// Makes constants of all arrays of a value; see [`Array::disable_grad`](crate::Array::disable_grad).
 #[track_caller]
 pub fn disable_grad(tree: &mut (impl Traverse + ?Sized)) {
+    let _line = misuse::enter();
     tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = record::detached(var)));
 }
 
@@ -59,6 +60,7 @@ pub fn detach<X: Traverse + Clone>(tree: &X) -> X {
 #[must_use]
 #[track_caller]
 pub fn grad_of<X: Traverse + Clone>(tree: &X) -> X {
+    let _line = misuse::enter();
     let gradient = |var: &Var| gradient_of(var).unwrap_or_else(|error| misuse::panic_with(error));
     let gradients: Vec<Var> = owned_arrays(tree).iter().map(gradient).collect();
     let mut copy = tree.clone();

@@ -52,6 +52,7 @@ impl TracedFunction {
             return Ok(());
         }
         let _operation = cancel::begin();
+        let _line = site.enter(None);
         let (of, again) = (typeid::of::<B>(), again::function_of(&body));
         let call = Call::<'_, A, R>::new(&self.function, site, of, again.filter(|_| A::ARE_COPIES_COMPLETE));
         with_scratch(|scratch| call.record_ahead(scratch, arguments, body))

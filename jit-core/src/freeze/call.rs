@@ -84,6 +84,7 @@ pub(super) fn call_of<A: Arguments, R: Recordable>(
         return Ok(None);
     }
     let _policy = function.enter_policy();
+    let _line = site.enter(None);
     let again = again.filter(|_| A::ARE_COPIES_COMPLETE);
     let call = Call::<'_, A, R>::new(function, site, of, again);
     let outcome = with_scratch(|scratch| call.run(scratch, arguments, body));
@@ -115,7 +116,7 @@ pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
     if launches::is_recording() || region::is_open() || capture::is_comparing() || host_call::is_inside() {
         return;
     }
-    let site = Site::here();
+    let site = Site::here().of_program();
     let mut vars = Vec::new();
     collect(&mut vars);
     let missing: Vec<&Var> = vars.iter().filter(|var| !var.is_evaluated() && !local::is_local(var)).collect();

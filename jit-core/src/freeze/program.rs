@@ -19,7 +19,7 @@ use jit_runtime::recording::{Recording, Replayed};
 use jit_runtime::{Error, ErrorKind, Site, cache, cancel};
 use parking_lot::Mutex;
 
-use super::again::{Body, Closure};
+use super::again::{self, Again as _, Body, Closure};
 use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, with_scratch};
 use super::function::{CallPlan, Entry, Function, Options, Plan};
@@ -28,8 +28,10 @@ use super::mismatch::{Summary, cannot_be_compiled, describe, refuse_inside};
 use super::saved::{self, LoadedEntry, LoadedTemplates};
 use super::saved_types::{check_types, write_types};
 use super::{host, shared};
-use crate::capture::launches::Purpose;
+use crate::capture::{self, launches::Purpose};
+use crate::graph::Var;
 use crate::graph::device::{self, Devices};
+use crate::schedule::{self, inspect};
 use crate::trace::fast::{self, FastMath};
 use crate::trace::function_label::{self, Labelled};
 use crate::trace::report;
@@ -303,11 +305,15 @@ impl Program {
     pub(crate) fn call<A: Arguments, R: Recordable>(&self, arguments: A, site: Site) -> Result<R, Error> {
         refuse_inside(self.function.name, "called", site)?;
         let _operation = cancel::begin();
+        let _line = site.enter(None);
         with_scratch(|scratch| {
             self.fill(scratch, &arguments, Gradients::Stop);
             self.check(&arguments, &scratch.layout, site)?;
             let _scope = Devices::of(self.device).enter();
             let body = self.again.as_ref().and_then(|body| body.downcast_ref::<Body<A::Proxies, R>>());
+            if let Some(body) = body.filter(|_| inspect::looks_into_kernels()) {
+                self.inspect::<A, R>(&arguments, body, site)?;
+            }
             let body = body.filter(|_| scratch.layout.carries() && !scratch.layout.carries_to_shared());
             if body.is_some() {
                 self.fill(scratch, &arguments, Gradients::Flow);
@@ -320,6 +326,20 @@ impl Program {
             };
             self.replay(&fixed, body.cloned(), scratch, arguments, site)
         })
+    }
+
+    /// Runs the body on copies of the arguments, so that a check sees its operations, which a replay does not show.
+    #[cold]
+    fn inspect<A: Arguments, R: Recordable>(
+        &self,
+        arguments: &A,
+        body: &Body<A::Proxies, R>,
+        site: Site,
+    ) -> Result<(), Error> {
+        let _comparing = capture::compare();
+        let results = again::copied::<A, R>(TypeId::of::<A::Proxies>(), arguments, body.clone()).run();
+        let missing: Vec<&Var> = results.iter().filter(|var| !var.is_evaluated()).collect();
+        schedule::evaluate(&missing, "a check looks into the executor", site)
     }
 
     /// Visits the arguments of a call.

@@ -414,7 +414,7 @@ impl Var {
             cost: cost.min(cost::MOST) as u8,
             devices: AtomicU8::new(devices),
             size: AtomicU16::new(draft.width.size.0),
-            site: SiteOrNext { site: draft.site },
+            site: SiteOrNext { site: draft.site.of_program() },
         };
         // SAFETY: the node came from the pool, so it is dead and ours.
         unsafe { *this.head.get() = head };

@@ -82,6 +82,11 @@ pub(crate) fn mode() -> Option<Mode> {
     STATE.with(|state| state.0.borrow().as_ref().filter(|all| all.found.is_none()).map(|all| all.mode))
 }
 
+/// Returns whether the operations of this thread's kernels are inspected.
+pub(crate) fn looks_into_kernels() -> bool {
+    matches!(mode(), Some(Mode::Numerics | Mode::Compare))
+}
+
 /// Returns whether this thread inspects.
 #[inline]
 pub(crate) fn is_on() -> bool {

@@ -225,7 +225,7 @@ pub(crate) fn require_at(site: Site, relation: Relation, left: Size, right: Size
             && left != right
             && !is_implied
         {
-            symbols.sizes.require(Guard { relation, left, right, site });
+            symbols.sizes.require(Guard { relation, left, right, site: site.of_program() });
             if relation == Relation::Eq {
                 symbols.unify(left, right);
             }

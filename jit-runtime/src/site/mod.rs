@@ -15,6 +15,10 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use crate::fork::{self, Handlers, Held};
 use crate::sync::{Mutex, MutexGuard, persist};
 
+mod entered;
+
+pub use entered::{Entered, PASSED_BY_NAME};
+
 /// A place in a program: a file, a line and a column. It is written as `src/main.rs:3:14`.
 ///
 /// ```

@@ -9,6 +9,7 @@ use super::cost::Cost;
 use super::determinism::Shown;
 use super::hot::{self, Heat};
 use super::specialised::Specialised;
+use super::tiles::Transposed;
 use crate::backend::{CodeOptions, Effort, Executable, RawArgument};
 use crate::config::Device;
 use crate::ir::{Access, Kernel, Op, Param};
@@ -33,6 +34,8 @@ pub(crate) struct Entry {
     /// Code that was compiled with more effort.
     better: OnceLock<Box<dyn Executable>>,
     heat: Heat,
+    /// Reads for which lanes may run in another order.
+    pub(crate) transposed: Option<Transposed>,
     /// Code for some values of its parameters.
     specialised: Option<Box<Specialised>>,
     pub(crate) cost: Cost,
@@ -80,6 +83,7 @@ impl Entry {
         let specialised = hot::is_recompiled(facts.code_bytes).then(|| Specialised::of(&kernel)).flatten();
         Entry {
             shown: Shown::by(&kernel),
+            transposed: Transposed::of(&kernel),
             specialised,
             kernel,
             options: origin.options,

@@ -42,6 +42,7 @@ mod portable;
 mod specialised;
 mod store;
 mod stored;
+pub(crate) mod tiles;
 mod traces;
 
 use std::sync::{Arc, LazyLock};

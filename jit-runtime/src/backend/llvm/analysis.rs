@@ -66,6 +66,8 @@ pub(super) struct Analysis {
     pub(super) hoisted: Vec<bool>,
     /// The probable shapes of varying values.
     pub(super) hints: Vec<Option<Hint>>,
+    /// Whether such a shape is computed from rows and columns, and not expected of what comes from memory.
+    pub(super) in_rows: Vec<bool>,
     /// The sums of such a value and a shared one.
     pub(super) moved: Vec<Option<(Value, Value)>>,
     /// The expected lanes of other varying integers.
@@ -172,13 +174,16 @@ impl<'k> Solver<'k> {
         self.region(TOP);
         let hoisted = self.hoisted();
         let (used, hints, moved, patterns) = (used(kernel), Vec::new(), Vec::new(), Vec::new());
+        let in_rows = Vec::new();
         let (rows, streams, ranges) = (Rows::default(), Streams::default(), Ranges::default());
         let (shapes, constants) = (self.shapes.clone(), self.constants.clone());
-        let mut analysis = Analysis { used, hoisted, hints, moved, patterns, rows, streams, ranges, shapes, constants };
+        let mut analysis =
+            Analysis { used, hoisted, hints, in_rows, moved, patterns, rows, streams, ranges, shapes, constants };
         analysis.hints = hints::hints(kernel, &analysis);
         analysis.patterns = patterns::patterns(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.streams = Streams::of(kernel, &analysis);
+        analysis.in_rows = analysis.hints.iter().map(Option::is_some).collect();
         // Only where nothing better is known.
         hints::add_loaded(kernel, &mut analysis);
         analysis.moved = hints::moved(kernel, &analysis);

@@ -3,10 +3,14 @@
 //! Examples are rows and columns of an image whose width is not a multiple of the packet size, neighbours with
 //! wrap-around, since `(lane + 1) % width` is consecutive except for one packet in each row, or mirrored rows. Gathers
 //! at such an index check at run time, and take the cheap path if it applies. A wrong hint costs a comparison and a
-//! branch.
+//! branch. Gathers in loops also check for the end of one row and the beginning of the next: in short rows, as the
+//! columns of a narrow matrix are, many packets have both.
 
 use super::analysis::{Analysis, Shape};
-use crate::ir::{BinaryOp, Kernel, Op, UnaryOp, Value};
+use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, UnaryOp, Value};
+
+/// The length from which on rows are expected to be the same for most lanes of a packet, at least in two parts.
+const SHORTEST_ROW: u64 = 8;
 
 /// The probable relation between the lanes of most packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,11 +39,42 @@ pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
     let mut hints = vec![None; kernel.types.len()];
     // A region usually comes after the one that it is nested in. If passes have changed that, a hint is missed.
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
-        if inst.results == 1 && kernel.ty(inst.first).is_integer() {
-            hints[inst.first.index()] = hint(kernel, analysis, &hints, &inst.op);
+        match &inst.op {
+            Op::Loop { inits, condition, body } => {
+                add_counters(kernel, analysis, &mut hints, inits, (*condition, *body));
+            }
+            op if inst.results == 1 && kernel.ty(inst.first).is_integer() => {
+                hints[inst.first.index()] = hint(kernel, analysis, &hints, op);
+            }
+            _ => {}
         }
     }
     hints
+}
+
+/// Adds hints for the states of a loop that begin with what lanes share and advance by the same in all of them, as
+/// positions in the lists of a row do.
+fn add_counters(
+    kernel: &Kernel,
+    analysis: &Analysis,
+    hints: &mut [Option<Hint>],
+    inits: &[Value],
+    (condition, body): (RegionId, RegionId),
+) {
+    let body = kernel.region(body);
+    let params = &kernel.region(condition).params;
+    for ((&init, &param), &next) in inits.iter().zip(params).zip(&body.yields) {
+        let is_next = |inst: &Inst| match inst.op {
+            Op::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) if a == param => analysis.shape(b).is_scalar(),
+            Op::Binary(BinaryOp::Add, a, b) if b == param => analysis.shape(a).is_scalar(),
+            _ => false,
+        };
+        let begins_shared = analysis.shape(init) == Shape::Varying && hints[init.index()] == Some(Hint::Shared);
+        let advances = || next == param || body.insts.iter().any(|inst| inst.first == next && is_next(inst));
+        if begins_shared && advances() {
+            hints[param.index()] = Some(Hint::Shared);
+        }
+    }
 }
 
 /// Adds hints for values that come from memory: lists of indices are often sorted without gaps in between, as the
@@ -84,7 +119,11 @@ fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -
         Shape::Varying => hints[value.index()],
     };
     match *op {
+        Op::Binary(op, a, b) if splits_short_rows(op, analysis.constant(b)) => {
+            binary(op, of(a)?, of(b)?).filter(|_| of(a) == Some(Hint::Shared))
+        }
         Op::Binary(op, a, b) => binary(op, of(a)?, of(b)?),
+        Op::Gather { index, .. } => of(index).filter(|hint| *hint == Hint::Shared),
         Op::Fma(a, b, c) => match (of(a)?, of(b)?) {
             (Hint::Shared, Hint::Shared) => of(c),
             _ => None,
@@ -95,6 +134,16 @@ fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -
         Op::Bitcast(_, a) if kernel.ty(a).is_integer() => of(a),
         _ => None,
     }
+}
+
+/// Whether an operation computes rows or columns of a matrix that is known to be narrow.
+fn splits_short_rows(op: BinaryOp, operand: Option<u64>) -> bool {
+    operand.is_some_and(|operand| match op {
+        BinaryOp::Div | BinaryOp::Rem => operand < SHORTEST_ROW,
+        BinaryOp::Shr => operand < u64::from(SHORTEST_ROW.trailing_zeros()),
+        BinaryOp::And => operand < SHORTEST_ROW - 1,
+        _ => false,
+    })
 }
 
 fn binary(op: BinaryOp, a: Hint, b: Hint) -> Option<Hint> {

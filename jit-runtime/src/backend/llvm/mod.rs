@@ -42,6 +42,7 @@ mod polls;
 mod ranges;
 mod recompute;
 mod rows;
+mod short_rows;
 mod streams;
 mod symbols;
 mod usage;

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use super::analysis::{Analysis, Shape};
+use super::short_rows;
 use super::within_rows::WithinRows;
 use crate::backend::target::Target;
 use crate::ir::{Inst, Kernel, Op, REDUCE_ROW, TOP, Type, Value};
@@ -25,7 +26,13 @@ pub(super) fn target_for<'t>(kernel: &Kernel, target: &'t Target) -> Cow<'t, Tar
 
 fn lanes(kernel: &Kernel, target: &Target) -> usize {
     let has_narrow_memory = kernel.params.iter().any(|param| bytes(param.ty()) < USUAL_BYTES);
-    if !has_narrow_memory || !kernel.locals.is_empty() {
+    if !kernel.locals.is_empty() {
+        return target.lanes;
+    }
+    if let Some(lanes) = short_rows::lanes(kernel, target) {
+        return lanes;
+    }
+    if !has_narrow_memory {
         return target.lanes;
     }
     // A group is at most as long as the row of running results of reductions.

@@ -22,6 +22,7 @@ use crate::memory::Buffer;
 
 use super::private::MIN_WIDTH;
 use crate::cache::determinism::is_deterministic;
+use crate::cache::tiles::Tiles;
 /// The argument table that the code receives.
 pub(crate) type RawArguments = SmallVec<[RawArgument; 8]>;
 
@@ -33,6 +34,8 @@ pub(super) struct Bound {
     /// The private targets of scatters that threads do not share.
     private: Option<Box<PrivateTargets>>,
     checks: Option<Checks>,
+    /// The order of the lanes; none for the usual one.
+    tiles: Option<Tiles>,
 }
 
 /// The partial results of one reduction, one for each chunk.
@@ -100,7 +103,8 @@ pub(super) fn bind_raw(entry: &Entry, width: usize, block: Option<usize>, raw: R
     let chunks = Chunks::new(width, block);
     let units = || if entry.facts.reduces { chunks.count() } else { width };
     let private = PrivateTargets::bind(entry, width, units, &raw)?;
-    let mut bound = Bound { raw, chunks, partials: SmallVec::new(), private, checks: None };
+    let tiles = entry.transposed.as_ref().and_then(|reads| reads.tiles(&raw, width as u64));
+    let mut bound = Bound { raw, chunks, partials: SmallVec::new(), private, checks: None, tiles };
     if entry.facts.reduces {
         bind_reductions(entry, &mut bound)?;
     }
@@ -141,6 +145,10 @@ impl Bound {
         }
         if let Some(segment) = self.private.as_ref().and_then(|private| private.segment_units()) {
             return Division::of_segments(units, segment as usize);
+        }
+        if let Some(tiles) = self.tiles {
+            let lanes = tiles.lanes() as usize;
+            return Division::of_segments(units, lanes.next_multiple_of(entry.facts.lanes_per_step.max(1)));
         }
         match self.partials.is_empty() {
             true => Division::of_lanes(self.chunks.width, estimate, entry.facts.lanes_per_step, threads),
@@ -200,6 +208,12 @@ impl Bound {
     ///
     /// As for [`Bound::run`], for the arguments of this table.
     unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments, poll: Poll<'_>) {
+        if let Some(tiles) = self.tiles {
+            let code = entry.executable_for(self.chunks.width, units.end - units.start, raw);
+            // SAFETY: guaranteed by the caller; units are lanes, whose order makes no difference.
+            let run = |part| unsafe { code.run_polled(part, raw, poll) };
+            return tiles.for_each_part(units, code.lanes_per_step().max(1) as u64, run);
+        }
         if self.partials.is_empty() {
             // SAFETY: guaranteed by the caller; units are lanes.
             return unsafe { run_lanes(entry, self.chunks.width, units, raw, poll) };

@@ -11,7 +11,7 @@ use super::{Codegen, Packets, PendingStore};
 use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
 use crate::backend::llvm::hints::Hint;
-use crate::ir::{Access, Param, ParamId, ReduceOp, Type, Value};
+use crate::ir::{Access, Param, ParamId, ReduceOp, TOP, Type, Value};
 
 /// Alignment of buffers in bytes.
 const BUFFER_ALIGNMENT: usize = 64;
@@ -172,15 +172,24 @@ impl Codegen<'_> {
                 let has_pattern = self.pattern(buffer, index).is_some();
                 // Only a vector can be read under a mask that may be empty for one packet.
                 let (hint, packets) = (self.analysis.index_hint(self.kernel, index), self.packets);
-                let gathers = match hint.filter(|hint| lanes.is_none() || *hint == Hint::Consecutive) {
+                let in_rows = self.region != TOP && self.analysis.in_rows[index.index()];
+                let gathers = match hint.filter(|hint| lanes.is_none() || *hint == Hint::Consecutive || in_rows) {
                     _ if has_pattern => {
                         let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
                         (0..packets).map(|packet| self.gather_part(buffer, index, packet, lanes_of(packet))).collect()
                     }
                     Some(hint) => {
+                        if self.is_proven(buffer, index) {
+                            self.expect_inside(buffer, index, lanes.as_ref());
+                        }
                         let gather = |packet: usize| {
                             let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
-                            self.gather_checked(hint, buffer, index, packet, lanes)
+                            match hint {
+                                Hint::Shared if lanes.is_some() => {
+                                    self.gather_two_rows(hint, buffer, index, packet, lanes)
+                                }
+                                _ => self.gather_checked(hint, buffer, index, packet, lanes, in_rows),
+                            }
                         };
                         (0..packets).map(gather).collect()
                     }
@@ -212,15 +221,20 @@ impl Codegen<'_> {
             (Some(mask), Some(is_inside)) => Some(self.emit.and(mask, is_inside)),
             (mask, is_inside) => mask.or(is_inside),
         };
-        let address = match reads {
-            Some(reads) => self.emit.select(reads, address, self.emit.constant_address(Type::U64, 0)),
-            None => address,
-        };
-        let load = self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes());
+        let load = self.load_or_zero(ty, address, reads);
         if matches!(self.kernel.param(buffer), Param::Buffer { access: Access::Read, .. }) {
             self.emit.mark_invariant(load);
         }
         self.loaded_value(ty, load, 1)
+    }
+
+    /// Loads an element if a condition holds, which is not known to hold always if there is one; otherwise zero.
+    pub(super) fn load_or_zero(&self, ty: Type, address: Raw, condition: Option<Raw>) -> Raw {
+        let address = match condition {
+            Some(reads) => self.emit.select(reads, address, self.emit.constant_address(Type::U64, 0)),
+            None => address,
+        };
+        self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes())
     }
 
     /// One element for the lanes that the operation's mask selects.
@@ -256,7 +270,7 @@ impl Codegen<'_> {
     /// 32-bit indices may pass 2^32 inside a group. Those before are then effectively negative, and belong to lanes
     /// that do not access memory, as no buffer is that long. After adding a group's size, such a start is small and
     /// positive.
-    fn consecutive_start(&self, ty: Type, first: Raw) -> Raw {
+    pub(super) fn consecutive_start(&self, ty: Type, first: Raw) -> Raw {
         if ty != Type::U32 {
             return self.wide_index(ty, first);
         }
@@ -301,7 +315,7 @@ impl Codegen<'_> {
     }
 
     /// The indices that a hint lets expect.
-    fn expected(&self, hint: Hint, ty: Type, first: Raw) -> Raw {
+    pub(super) fn expected(&self, hint: Hint, ty: Type, first: Raw) -> Raw {
         let (e, all) = (&self.emit, self.emit.splat(first, self.lanes));
         match hint {
             Hint::Shared => all,
@@ -311,7 +325,15 @@ impl Codegen<'_> {
     }
 
     /// Gathers a packet, after comparing its indices with the expected pattern.
-    fn gather_checked(&mut self, hint: Hint, buffer: ParamId, index: Value, packet: usize, lanes: Option<Raw>) -> Raw {
+    fn gather_checked(
+        &mut self,
+        hint: Hint,
+        buffer: ParamId,
+        index: Value,
+        packet: usize,
+        lanes: Option<Raw>,
+        in_rows: bool,
+    ) -> Raw {
         let (index_type, indices) = (self.ty(index), self.vectors(index)[packet]);
         let (differs, first) = match lanes {
             None => self.compared(hint, index, packet),
@@ -331,9 +353,6 @@ impl Codegen<'_> {
             }
         };
         let is_proven = self.is_proven(buffer, index);
-        if is_proven {
-            self.expect_inside(buffer, index, None);
-        }
         let mut is_hoped = self.emit.not(differs);
         if !is_proven {
             let is_inside = self.is_run_inside(buffer, index_type, first, count);
@@ -353,11 +372,26 @@ impl Codegen<'_> {
                 Hint::Descending => Packets::from_elem(codegen.reversed_load(ty, address), 1),
             },
             |codegen| {
-                let lanes = if is_proven { lanes } else { Some(codegen.inside(buffer, index_type, indices, lanes)) };
-                Packets::from_elem(codegen.gather_packet(buffer, index_type, indices, lanes), 1)
+                Packets::from_elem(
+                    match hint {
+                        Hint::Shared | Hint::Consecutive if in_rows => {
+                            codegen.gather_two_rows(hint, buffer, index, packet, lanes)
+                        }
+                        _ => codegen.gather_any(buffer, index, packet, lanes),
+                    },
+                    1,
+                )
             },
         );
         gathered[0]
+    }
+
+    /// Gathers a packet at any indices.
+    pub(super) fn gather_any(&mut self, buffer: ParamId, index: Value, packet: usize, lanes: Option<Raw>) -> Raw {
+        let (ty, indices) = (self.ty(index), self.vectors(index)[packet]);
+        let is_proven = self.is_proven(buffer, index);
+        let lanes = if is_proven { lanes } else { Some(self.inside(buffer, ty, indices, lanes)) };
+        self.gather_packet(buffer, ty, indices, lanes)
     }
 
     /// A vector of addresses, one for each lane.

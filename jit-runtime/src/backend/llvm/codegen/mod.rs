@@ -27,6 +27,7 @@ mod reduce;
 mod rows;
 mod streams;
 mod switch;
+mod two_rows;
 mod verify;
 mod within_rows;
 mod words;

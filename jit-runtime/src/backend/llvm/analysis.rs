@@ -66,7 +66,7 @@ pub(super) struct Analysis {
     pub(super) hoisted: Vec<bool>,
     /// The probable shapes of varying values.
     pub(super) hints: Vec<Option<Hint>>,
-    /// Whether such a shape is computed from rows and columns, and not expected of what comes from memory.
+    /// Whether such a shape is that of lanes in rows that are not known to be short.
     pub(super) in_rows: Vec<bool>,
     /// The sums of such a value and a shared one.
     pub(super) moved: Vec<Option<(Value, Value)>>,
@@ -179,11 +179,10 @@ impl<'k> Solver<'k> {
         let (shapes, constants) = (self.shapes.clone(), self.constants.clone());
         let mut analysis =
             Analysis { used, hoisted, hints, in_rows, moved, patterns, rows, streams, ranges, shapes, constants };
-        analysis.hints = hints::hints(kernel, &analysis);
+        (analysis.hints, analysis.in_rows) = hints::hints(kernel, &analysis);
         analysis.patterns = patterns::patterns(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.streams = Streams::of(kernel, &analysis);
-        analysis.in_rows = analysis.hints.iter().map(Option::is_some).collect();
         // Only where nothing better is known.
         hints::add_loaded(kernel, &mut analysis);
         analysis.moved = hints::moved(kernel, &analysis);

@@ -34,47 +34,25 @@ impl Hint {
     }
 }
 
-/// A hint for each value of shape [`Shape::Varying`] whose lanes are probably related.
-pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
-    let mut hints = vec![None; kernel.types.len()];
+/// A hint for each value of shape [`Shape::Varying`] whose lanes are probably related, and whether the relation is that
+/// of lanes within rows that are not known to be short.
+pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> (Vec<Option<Hint>>, Vec<bool>) {
+    let (hints, in_rows) = (vec![None; kernel.types.len()], vec![true; kernel.types.len()]);
+    let mut finder = Finder { kernel, analysis, hints, in_rows };
     // A region usually comes after the one that it is nested in. If passes have changed that, a hint is missed.
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
         match &inst.op {
-            Op::Loop { inits, condition, body } => {
-                add_counters(kernel, analysis, &mut hints, inits, (*condition, *body));
-            }
+            Op::Loop { inits, condition, body } => finder.add_counters(inits, *condition, *body),
             op if inst.results == 1 && kernel.ty(inst.first).is_integer() => {
-                hints[inst.first.index()] = hint(kernel, analysis, &hints, op);
+                finder.in_rows[inst.first.index()] = finder.is_in_rows(op);
+                finder.hints[inst.first.index()] = finder.hint(op);
             }
             _ => {}
         }
     }
-    hints
-}
-
-/// Adds hints for the states of a loop that begin with what lanes share and advance by the same in all of them, as
-/// positions in the lists of a row do.
-fn add_counters(
-    kernel: &Kernel,
-    analysis: &Analysis,
-    hints: &mut [Option<Hint>],
-    inits: &[Value],
-    (condition, body): (RegionId, RegionId),
-) {
-    let body = kernel.region(body);
-    let params = &kernel.region(condition).params;
-    for ((&init, &param), &next) in inits.iter().zip(params).zip(&body.yields) {
-        let is_next = |inst: &Inst| match inst.op {
-            Op::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) if a == param => analysis.shape(b).is_scalar(),
-            Op::Binary(BinaryOp::Add, a, b) if b == param => analysis.shape(a).is_scalar(),
-            _ => false,
-        };
-        let begins_shared = analysis.shape(init) == Shape::Varying && hints[init.index()] == Some(Hint::Shared);
-        let advances = || next == param || body.insts.iter().any(|inst| inst.first == next && is_next(inst));
-        if begins_shared && advances() {
-            hints[param.index()] = Some(Hint::Shared);
-        }
-    }
+    let is_in_rows = |(hint, in_rows): (&Option<Hint>, bool)| hint.is_some() && in_rows;
+    let in_rows = finder.hints.iter().zip(finder.in_rows).map(is_in_rows).collect();
+    (finder.hints, in_rows)
 }
 
 /// Adds hints for values that come from memory: lists of indices are often sorted without gaps in between, as the
@@ -111,28 +89,71 @@ pub(super) fn moved(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<(Value, 
     moved
 }
 
-fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -> Option<Hint> {
-    // The known or probable relation for a value.
-    let of = |value: Value| match analysis.shape(value) {
-        Shape::Uniform | Shape::Packet => Some(Hint::Shared),
-        Shape::Linear { .. } => Some(Hint::Consecutive),
-        Shape::Varying => hints[value.index()],
-    };
-    match *op {
-        Op::Binary(op, a, b) if splits_short_rows(op, analysis.constant(b)) => {
-            binary(op, of(a)?, of(b)?).filter(|_| of(a) == Some(Hint::Shared))
+struct Finder<'a> {
+    kernel: &'a Kernel,
+    analysis: &'a Analysis,
+    hints: Vec<Option<Hint>>,
+    in_rows: Vec<bool>,
+}
+
+impl Finder<'_> {
+    /// The known or probable relation for a value.
+    fn of(&self, value: Value) -> Option<Hint> {
+        match self.analysis.shape(value) {
+            Shape::Uniform | Shape::Packet => Some(Hint::Shared),
+            Shape::Linear { .. } => Some(Hint::Consecutive),
+            Shape::Varying => self.hints[value.index()],
         }
-        Op::Binary(op, a, b) => binary(op, of(a)?, of(b)?),
-        Op::Gather { index, .. } => of(index).filter(|hint| *hint == Hint::Shared),
-        Op::Fma(a, b, c) => match (of(a)?, of(b)?) {
-            (Hint::Shared, Hint::Shared) => of(c),
+    }
+
+    fn hint(&self, op: &Op) -> Option<Hint> {
+        match *op {
+            Op::Binary(op, a, b) => binary(op, self.of(a)?, self.of(b)?),
+            Op::Fma(a, b, c) => match (self.of(a)?, self.of(b)?) {
+                (Hint::Shared, Hint::Shared) => self.of(c),
+                _ => None,
+            },
+            Op::Select(_, a, b) if self.of(a)? == self.of(b)? => self.of(a),
+            Op::Unary(UnaryOp::Neg | UnaryOp::Not, a) => Some(self.of(a)?.reversed()),
+            Op::Cast(_, a) | Op::Bitcast(_, a) if self.kernel.ty(a).is_integer() => self.of(a),
+            // What one element says.
+            Op::Gather { index, .. } if self.in_rows[index.index()] => {
+                self.of(index).filter(|hint| *hint == Hint::Shared)
+            }
             _ => None,
-        },
-        Op::Select(_, a, b) if of(a)? == of(b)? => of(a),
-        Op::Unary(UnaryOp::Neg | UnaryOp::Not, a) => Some(of(a)?.reversed()),
-        Op::Cast(_, a) if kernel.ty(a).is_integer() => of(a),
-        Op::Bitcast(_, a) if kernel.ty(a).is_integer() => of(a),
-        _ => None,
+        }
+    }
+
+    /// Whether nothing that an operation computes with comes from rows that are known to be short.
+    fn is_in_rows(&self, op: &Op) -> bool {
+        let mut are_long = match *op {
+            Op::Binary(op, a, b) if !self.analysis.shape(a).is_scalar() => {
+                !splits_short_rows(op, self.analysis.constant(b))
+            }
+            _ => true,
+        };
+        op.for_each_operand(|operand| are_long &= self.in_rows[operand.index()]);
+        are_long
+    }
+
+    /// Adds hints for the states of a loop that begin with what lanes share and advance by the same in all of them, as
+    /// positions in the lists of a row do.
+    fn add_counters(&mut self, inits: &[Value], condition: RegionId, body: RegionId) {
+        let (analysis, body) = (self.analysis, self.kernel.region(body));
+        for ((&init, &param), &next) in inits.iter().zip(&self.kernel.region(condition).params).zip(&body.yields) {
+            let is_next = |inst: &Inst| match inst.op {
+                Op::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) if a == param => analysis.shape(b).is_scalar(),
+                Op::Binary(BinaryOp::Add, a, b) if b == param => analysis.shape(a).is_scalar(),
+                _ => false,
+            };
+            let is_varying = analysis.shape(init) == Shape::Varying;
+            let begins_shared =
+                is_varying && self.in_rows[init.index()] && self.hints[init.index()] == Some(Hint::Shared);
+            let advances = || next == param || body.insts.iter().any(|inst| inst.first == next && is_next(inst));
+            if begins_shared && advances() {
+                self.hints[param.index()] = Some(Hint::Shared);
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! | find and load libLLVM | `discover`, `library`, `symbols` |
 //! | LLVM's description of the processor | `machine` |
 //! | which values are uniform or consecutive | `analysis`, `hints`, `patterns` |
-//! | the number of lanes in a packet | `narrow` |
+//! | the number of lanes in a packet | `narrow`, `short_rows` |
 //! | the number of packets that a body processes | `interleave`, `parallelism` |
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
@@ -16,8 +16,8 @@
 //! | machine code → text | `disassemble` |
 //! | uses of LLVM when the process ends or forks | `usage`, `destructors` |
 //!
-//! Lanes are computed in packets, as many as a vector register has of 32 bits each, or more if all numbers are
-//! narrower. An object file depends only on the kernel, the [`CodeOptions`], the [`Target`], LLVM's [`version`] and the
+//! Lanes are computed in packets, as many as a vector register has of 32 bits each, more if all numbers are narrower, or
+//! fewer if loops are over shorter rows. An object file depends only on the kernel, the [`CodeOptions`], the [`Target`], LLVM's [`version`] and the
 //! sources of this crate ([`CODE_DIGEST`](super::CODE_DIGEST)), and can be loaded without LLVM.
 
 mod analysis;

@@ -14,6 +14,7 @@ mod polls;
 mod random;
 mod recompute;
 mod rows;
+mod short_rows;
 mod size;
 mod streams;
 mod violation;

@@ -559,3 +559,27 @@ fn sizes_and_tuples_are_taken_where_numbers_are() {
         assert!(message.contains("index 3 is outside of axis 0, which has length 3"), "{message}");
     });
 }
+
+/// Rows that become columns are read in another order than that of the lanes.
+#[test]
+fn transposed_elements_are_where_they_belong() {
+    fn check<T: NumericElement + PartialEq + std::fmt::Debug>(shape: [usize; 3], number: impl Fn(usize) -> T) {
+        let [count, height, width] = shape;
+        let numbers: Vec<T> = (0..count * height * width).map(number).collect();
+        let x = Tensor::from_array(Array::from(numbers.clone()), shape);
+        let transposed = x.swap_axes(1, 2);
+        let at = |lane: usize| {
+            let (matrix, row, column) = (lane / height / width, lane / height % width, lane % height);
+            numbers[(matrix * height + column) * width + row]
+        };
+        let expected: Vec<T> = (0..numbers.len()).map(at).collect();
+        assert_eq!(transposed.to_vec().unwrap(), expected, "{shape:?}");
+        let doubled = (&transposed + &transposed).to_vec().unwrap();
+        assert!(doubled.iter().zip(&expected).all(|(double, once)| *double == *once + *once), "{shape:?}");
+    }
+    for shape in [[1, 300, 200], [1, 257, 400], [1, 1000, 128], [1, 128, 1000], [3, 100, 300], [1, 70, 2000]] {
+        check(shape, |k| k as f32);
+        check(shape, |k| k as f64);
+        check(shape, |k| (k * 7 % 120) as u8);
+    }
+}

@@ -9,7 +9,7 @@ use super::cost::Cost;
 use super::determinism::Shown;
 use super::hot::{self, Heat};
 use super::specialised::Specialised;
-use super::tiles::Transposed;
+use super::transposed::Transposed;
 use crate::backend::{CodeOptions, Effort, Executable, RawArgument};
 use crate::config::Device;
 use crate::ir::{Access, Kernel, Op, Param};

@@ -42,8 +42,8 @@ mod portable;
 mod specialised;
 mod store;
 mod stored;
-pub(crate) mod tiles;
 mod traces;
+pub(crate) mod transposed;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

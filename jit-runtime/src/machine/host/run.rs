@@ -22,7 +22,7 @@ use crate::memory::Buffer;
 
 use super::private::MIN_WIDTH;
 use crate::cache::determinism::is_deterministic;
-use crate::cache::tiles::Tiles;
+use crate::cache::transposed::Tiles;
 /// The argument table that the code receives.
 pub(crate) type RawArguments = SmallVec<[RawArgument; 8]>;
 

@@ -63,6 +63,9 @@ impl Transposed {
                 _ => None,
             })
             .collect();
+        if reads.is_empty() {
+            return None;
+        }
         let mut wanted: Vec<bool> = vec![false; kernel.types.len()];
         reads.iter().for_each(|(index, _)| wanted[index.index()] = true);
         let mut insts = Vec::new();
@@ -242,6 +245,95 @@ impl Tiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::Builder;
+
+    /// A kernel that reads the element at `place(lane % height, lane / height)` of a matrix, with the height as a
+    /// parameter.
+    fn reads(ty: Type, place: impl FnOnce(&mut Builder, Value, Value) -> Value) -> Kernel {
+        let mut b = Builder::new();
+        let table = b.buffer(ty, Access::Read);
+        let height = b.scalar_param(Type::U32);
+        let lane = b.lane_index();
+        let height = b.scalar(height);
+        let [y, x] = [BinaryOp::Rem, BinaryOp::Div].map(|op| b.binary(op, lane, height));
+        let index = place(&mut b, y, x);
+        let found = b.gather(table, index, None);
+        let output = b.buffer(ty, Access::Write);
+        b.store(output, found);
+        b.finish()
+    }
+
+    fn scaled(b: &mut Builder, value: Value, factor: u64) -> Value {
+        let factor = b.constant(Type::U32, factor);
+        b.binary(BinaryOp::Mul, value, factor)
+    }
+
+    /// The tiles of a launch of 2000 rows with `height` lanes.
+    fn tiles_of(kernel: &Kernel, height: u64) -> Option<Tiles> {
+        let arguments = [0, height, 0].map(|word| RawArgument { word, length: 0 });
+        Transposed::of(kernel)?.tiles(&arguments, 2000 * height)
+    }
+
+    #[test]
+    fn rows_that_become_columns_are_read_in_tiles() {
+        let transposed = |ty: Type, width: u64| {
+            reads(ty, |b, y, x| {
+                let row = scaled(b, y, width);
+                b.binary(BinaryOp::Add, row, x)
+            })
+        };
+        let tiles = |row, rows| Some(Tiles { row, rows });
+        assert_eq!(tiles_of(&transposed(Type::F32, 1000), 300), tiles(300, 16));
+        assert_eq!(tiles_of(&transposed(Type::F64, 1000), 300), tiles(300, 8));
+        assert_eq!(tiles_of(&transposed(Type::U8, 1000), 300), tiles(300, 16));
+        // All of a few short rows stays in the caches.
+        assert_eq!(tiles_of(&transposed(Type::F32, 1000), 64), None);
+        assert_eq!(tiles_of(&transposed(Type::F32, 10), 300), None);
+    }
+
+    #[test]
+    fn other_reads_are_in_the_order_of_the_lanes() {
+        let of_a_row = |b: &mut Builder, y: Value, x: Value| {
+            let row = scaled(b, x, 1000);
+            b.binary(BinaryOp::Add, row, y)
+        };
+        assert_eq!(tiles_of(&reads(Type::F32, of_a_row), 300), None);
+        let of_a_column = |b: &mut Builder, y: Value, _: Value| scaled(b, y, 1000);
+        assert_eq!(tiles_of(&reads(Type::F32, of_a_column), 300), None);
+        let anywhere = |b: &mut Builder, y: Value, x: Value| b.binary(BinaryOp::Xor, y, x);
+        assert_eq!(tiles_of(&reads(Type::F32, anywhere), 300), None);
+    }
+
+    #[test]
+    fn matrices_one_after_another_are_read_in_tiles() {
+        let mut b = Builder::new();
+        let table = b.buffer(Type::F32, Access::Read);
+        let lane = b.lane_index();
+        let [height, width, size] = [300, 500, 150_000].map(|number| b.constant(Type::U32, number));
+        let [y, row] = [BinaryOp::Rem, BinaryOp::Div].map(|op| b.binary(op, lane, height));
+        let (x, matrix) = (b.binary(BinaryOp::Rem, row, width), b.binary(BinaryOp::Div, lane, size));
+        let (first, row) = (b.binary(BinaryOp::Mul, matrix, size), b.binary(BinaryOp::Mul, y, width));
+        let place = b.binary(BinaryOp::Add, row, x);
+        let index = b.binary(BinaryOp::Add, first, place);
+        let found = b.gather(table, index, None);
+        let output = b.buffer(Type::F32, Access::Write);
+        b.store(output, found);
+        assert_eq!(tiles_of(&b.finish(), 300), Some(Tiles { row: 300, rows: 16 }));
+    }
+
+    #[test]
+    fn lanes_that_depend_on_one_another_keep_their_order() {
+        let mut b = Builder::new();
+        let (table, sums) = (b.buffer(Type::F32, Access::Read), b.buffer(Type::F32, Access::ReadWrite));
+        let lane = b.lane_index();
+        let [height, width] = [300, 1000].map(|number| b.constant(Type::U32, number));
+        let [y, x] = [BinaryOp::Rem, BinaryOp::Div].map(|op| b.binary(op, lane, height));
+        let row = b.binary(BinaryOp::Mul, y, width);
+        let index = b.binary(BinaryOp::Add, row, x);
+        let found = b.gather(table, index, None);
+        b.scatter(Some(crate::ir::ReduceOp::Add), sums, x, found, None);
+        assert!(Transposed::of(&b.finish()).is_none());
+    }
 
     #[test]
     fn tiles_have_each_lane_once() {

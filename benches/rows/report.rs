@@ -155,6 +155,8 @@ fn machine(request: &Request) -> String {
     let processor = devices.iter().find(|info| info.device == jit::Device::Cpu);
     let code = processor.map_or_else(String::new, |info| {
         let llvm = info.name.rsplit_once(" by ").map_or("no LLVM", |(_, llvm)| llvm);
+        // Without the size of the library.
+        let llvm = llvm.split_once(',').map_or(llvm, |(version, _)| version);
         format!("vectors of {} floats, {llvm}", info.vector_lanes)
     });
     let peers: Vec<&str> = request.peers.iter().map(|peer| peer.name.as_str()).collect();

@@ -30,6 +30,25 @@ fn arithmetic_is_that_of_rust() {
 }
 
 #[test]
+fn adding_a_zero_to_an_element_gives_the_same_bits_if_the_zero_is_a_literal() {
+    on_every_device(|| {
+        let sums = |zero: Float| {
+            let mut x = Float::from([-0.0, -0.0, 0.0, 1.0]);
+            x.scatter_add(zero, &UInt::from([0, 2, 3]));
+            x.to_vec().unwrap().into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+        };
+        let bits = |values: [f32; 4]| values.map(f32::to_bits);
+        assert_eq!(sums(Float::from(0.0)), bits([0.0, -0.0, 0.0, 1.0]));
+        assert_eq!(sums(Float::opaque(0.0)), bits([0.0, -0.0, 0.0, 1.0]));
+        assert_eq!(sums(Float::from(-0.0)), bits([-0.0, -0.0, 0.0, 1.0]));
+        assert_eq!(sums(Float::opaque(-0.0)), bits([-0.0, -0.0, 0.0, 1.0]));
+        let mut unchanged = Float::zeros(4);
+        unchanged.scatter_add(-0.0, &UInt::from([1]));
+        assert!(unchanged.is_literal());
+    });
+}
+
+#[test]
 fn literals_need_no_kernel() {
     let x = Float::full(2.0, 5) * 3.0;
     assert!(x.is_literal());

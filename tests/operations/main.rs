@@ -19,6 +19,8 @@ mod reductions;
 #[path = "../seeds/mod.rs"]
 mod seeds;
 mod shifts;
+mod sparse;
 mod structured;
+mod tensors;
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;

@@ -333,8 +333,8 @@ fn changes_nothing(target: &Var, how: How, value: &Var) -> bool {
     let ty = target.ty();
     match how {
         How::Write => target.literal() == Some(bits),
-        // Adding -0 changes nothing; adding +0 changes at most the sign of a zero.
-        How::Reduce(ReduceOp::Add) if ty.is_float() => bits & (ty.bit_mask() >> 1) == 0,
+        // Only -0: adding +0 changes the sign of -0.
+        How::Reduce(ReduceOp::Add) if ty.is_float() => bits == ty.bit_mask() ^ ty.bit_mask() >> 1,
         How::Reduce(op) => bits == scalar::identity(op, ty),
         How::Atomic(_) | How::CompareExchange => false,
     }

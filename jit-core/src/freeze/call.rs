@@ -84,7 +84,6 @@ pub(super) fn call_of<A: Arguments, R: Recordable>(
         return Ok(None);
     }
     let _policy = function.enter_policy();
-    let _line = site.enter(None);
     let again = again.filter(|_| A::ARE_COPIES_COMPLETE);
     let call = Call::<'_, A, R>::new(function, site, of, again);
     let outcome = with_scratch(|scratch| call.run(scratch, arguments, body));
@@ -207,6 +206,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         };
         let Missed::Rejected(_) = missed else { return Ok(None) };
         let Some(_right) = self.function.try_record() else { return Ok(None) };
+        let _line = self.site.enter(None);
         // Another thread may have made the recording in the meantime.
         let (mut arguments, mut guard_failures) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),

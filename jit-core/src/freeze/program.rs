@@ -305,7 +305,6 @@ impl Program {
     pub(crate) fn call<A: Arguments, R: Recordable>(&self, arguments: A, site: Site) -> Result<R, Error> {
         refuse_inside(self.function.name, "called", site)?;
         let _operation = cancel::begin();
-        let _line = site.enter(None);
         with_scratch(|scratch| {
             self.fill(scratch, &arguments, Gradients::Stop);
             self.check(&arguments, &scratch.layout, site)?;
@@ -336,7 +335,7 @@ impl Program {
         body: &Body<A::Proxies, R>,
         site: Site,
     ) -> Result<(), Error> {
-        let _comparing = capture::compare();
+        let (_comparing, _line) = (capture::compare(), site.enter(None));
         let results = again::copied::<A, R>(TypeId::of::<A::Proxies>(), arguments, body.clone()).run();
         let missing: Vec<&Var> = results.iter().filter(|var| !var.is_evaluated()).collect();
         schedule::evaluate(&missing, "a check looks into the executor", site)

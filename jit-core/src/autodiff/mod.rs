@@ -106,8 +106,8 @@ pub fn backward_from(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
 }
 
 /// Returns the gradients of the sum of all elements of a value by some arrays that it was computed from, variables or
-/// values between. Stores nothing, and gradients may flow again. The gradients carry none themselves: for derivatives of
-/// them, use [`grad`].
+/// values between. Stores nothing, and gradients may flow again. The gradients carry none themselves: derivatives of
+/// them are those of [`grad`].
 ///
 /// # Errors
 ///

@@ -361,12 +361,11 @@ fn random_loops_agree_with_numbers_that_carry_derivatives() {
 
 #[test]
 fn random_loops_that_overwrite_elements_agree_with_numbers_that_carry_derivatives() {
-    check(0..40, true);
+    check(0..10, true);
 }
 
 #[test]
 #[ignore = "takes minutes; `.ci/nightly` runs it"]
 fn many_random_loops_agree_with_numbers_that_carry_derivatives() {
     check(1_000..3_000, false);
-    check(1_000..3_000, true);
 }

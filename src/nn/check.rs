@@ -79,17 +79,62 @@ pub(super) fn check_axes<T: Element>(layer: &str, x: &Tensor<T>, wanted: RangeIn
         .panic()
 }
 
-/// Panics unless the windows of a layer can move over an input.
+/// Panics unless windows can be as a layer has them.
 #[track_caller]
-pub(super) fn check_kernel<T: Element>(layer: &str, x: &Tensor<T>, windows: &impl std::fmt::Debug, fits: bool) {
-    if fits {
+pub(super) fn check_windows<T: Element>(
+    layer: &str,
+    x: &Tensor<T>,
+    windows: &impl std::fmt::Debug,
+    are_possible: bool,
+) {
+    if are_possible {
         return;
     }
     Misuse::new(format!("{layer} got a tensor of shape {:?}", x.sizes()), Site::here())
         .value("the input", x.array().var())
         .hint(&format!(
-            "windows are no larger than the padded input, lengths and strides positive, and paddings at most half of \
-            a window; here they are {windows:?}"
+            "lengths, strides and dilations of windows are positive, and paddings at most half of a window; here they \
+            are {windows:?}"
         ))
+        .panic()
+}
+
+/// Panics unless an axis of an input, with its padding, has as many elements as a window reaches over.
+#[track_caller]
+pub(super) fn check_reach<T: Element>(layer: &str, x: &Tensor<T>, axis: usize, reach: Size, padded: Size) {
+    if padded >= reach {
+        return;
+    }
+    let (length, more) = (x.size(axis as isize), padded - x.size(axis as isize));
+    let padding = if more >= 1 { format!(" and {more} of padding") } else { String::new() };
+    Misuse::new(format!("{layer} got a tensor of shape {:?}", x.sizes()), Site::here())
+        .value("the input", x.array().var())
+        .hint(&format!("axis {axis} has {length} elements{padding}, and a window reaches over {reach} of them"))
+        .hint("use smaller windows, or larger inputs")
+        .panic()
+}
+
+/// Panics unless the last axes of an input have the lengths that a layer takes.
+#[track_caller]
+pub(super) fn check_last_axes<T: Element>(layer: &str, x: &Tensor<T>, wanted: &[usize]) {
+    let (lengths, count) = (x.sizes(), wanted.len());
+    let first = lengths.len().checked_sub(count);
+    if first.is_some_and(|first| lengths[first..].iter().zip(wanted).all(|(length, wanted)| *length == *wanted)) {
+        return;
+    }
+    let fitting = match first {
+        Some(first) => {
+            let last = wanted.iter().map(|&length| Size::from(length));
+            format!("a tensor of shape {:?} fits", lengths[..first].iter().copied().chain(last).collect::<Vec<_>>())
+        }
+        None => format!("a tensor of {count} axes or more fits"),
+    };
+    Misuse::new(format!("{layer} over axes of shape {wanted:?} got a tensor of shape {lengths:?}"), Site::here())
+        .value("the input", x.array().var())
+        .hint(&format!("the last axes have the lengths of the layer: {fitting}"))
+        .hint(&match first {
+            Some(first) => format!("or create the layer for {:?}", &lengths[first..]),
+            None => format!("axes of length 1 are added by `x.expand_dims(axis)`, if {wanted:?} is meant so"),
+        })
         .panic()
 }

@@ -75,35 +75,42 @@ where
     M: Traverse + Clone,
     L: ad::Loss,
 {
-    let all = with_variables(module);
-    let module = Variables(module);
-    let loss = loss(module.0);
-    let gradients = ad::backward_to(&Arrays(vec![loss.objective()]), &all)?;
-    ad::disable_grad(module.0);
-    let mut gradient = module.0.clone();
-    gradients.replace_in(&mut gradient);
-    Ok((ad::detach(&loss), gradient))
-}
-
-/// A module whose parameters are variables, and constants again when this is dropped: after an error or a panic, too.
-struct Variables<'m, M: Traverse>(&'m mut M);
-
-impl<M: Traverse> Drop for Variables<'_, M> {
-    fn drop(&mut self) {
-        ad::disable_grad(self.0);
-    }
-}
-
-/// Makes variables of the arrays of a module that are trained. Returns all of its arrays.
-#[track_caller]
-fn with_variables(module: &mut (impl Traverse + ?Sized)) -> Arrays {
     let is_trained = are_trained(module);
-    let mut all = Arrays::lent(module);
-    for (var, _) in all.0.iter_mut().zip(is_trained).filter(|(_, is_trained)| *is_trained) {
-        let mut variable = Arrays(vec![var.clone()]);
-        ad::enable_grad(&mut variable);
-        *var = variable.0.swap_remove(0);
+    let before = Arrays::lent(module);
+    let mut called = Called { module, before, arguments: Arrays(Vec::new()) };
+    let before = called.before.clone();
+    let call = |arguments: &Arrays| {
+        arguments.replace_in(called.module);
+        called.arguments = arguments.clone();
+        loss(called.module)
+    };
+    let (loss, gradients) = ad::value_and_grad_among(call, &before, &is_trained)?;
+    let mut gradient = called.module.clone();
+    gradients.replace_in(&mut gradient);
+    Ok((loss, gradient))
+}
+
+/// A module whose parameters are arguments of a function that is differentiated, and what they were before when this is
+/// dropped: after an error or a panic, too.
+struct Called<'m, M: Traverse> {
+    module: &'m mut M,
+    before: Arrays,
+    arguments: Arrays,
+}
+
+impl<M: Traverse> Drop for Called<'_, M> {
+    fn drop(&mut self) {
+        let mut number = 0;
+        self.module.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+            let is_same = |argument: &Var| argument.is_same(var);
+            // A parameter is where it was, most often.
+            let is_in_place = self.arguments.0.get(number).is_some_and(is_same);
+            let position = if is_in_place { Some(number) } else { self.arguments.0.iter().position(is_same) };
+            match position {
+                Some(position) => var.clone_from(&self.before.0[position]),
+                None => *var = ad::detach(&Arrays(vec![var.clone()])).0.swap_remove(0),
+            }
+            number += 1;
+        }));
     }
-    all.replace_in(module);
-    all
 }

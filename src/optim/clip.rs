@@ -1,6 +1,5 @@
 //! Gradients that are not too large.
 
-use jit_core::ad;
 use jit_core::trees::{FloatRule, map_floats};
 
 use crate::{Array, Float, Float64, FloatElement, Traverse};
@@ -8,7 +7,7 @@ use crate::{Array, Float, Float64, FloatElement, Traverse};
 /// Returns the results of a rule in the form of gradients.
 #[track_caller]
 fn mapped<P: Traverse + Clone>(rule: &mut impl FloatRule, gradients: &P) -> P {
-    ad::suspend(|| map_floats(rule, &[gradients], 1)).swap_remove(0)
+    map_floats(rule, &[gradients], 1).swap_remove(0)
 }
 
 /// Returns gradients whose norm, over all arrays together, is at most a bound: longer ones are scaled down. The norm
@@ -33,7 +32,7 @@ pub fn clip_norm<P: Traverse + Clone>(gradients: &P, bound: f32) -> P {
     let gradients = &mapped(&mut squares, gradients);
     let norm = squares.0.sqrt();
     let bound = f64::from(bound);
-    let scale = ad::suspend(|| norm.le(bound).select(1.0, bound / &norm));
+    let scale = norm.le(bound).select(1.0, bound / &norm);
     mapped(&mut Scale(scale), gradients)
 }
 

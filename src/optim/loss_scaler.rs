@@ -1,6 +1,5 @@
 //! Training in halves: losses are scaled, so that small gradients are not zero.
 
-use jit_core::ad;
 use jit_core::trees::{FloatRule, map_floats};
 
 use super::{Method, Optimizer};
@@ -119,7 +118,7 @@ impl LossScaler {
         gradients: &P,
     ) -> Mask {
         let mut unscale = Unscale { factor: self.factor.clone(), are_finite: Mask::from(true) };
-        let gradients = ad::suspend(|| map_floats(&mut unscale, &[gradients], 1)).swap_remove(0);
+        let gradients = map_floats(&mut unscale, &[gradients], 1).swap_remove(0);
         optimizer.step_masked(parameters, &gradients, &unscale.are_finite);
         self.adapt(&unscale.are_finite);
         unscale.are_finite

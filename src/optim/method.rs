@@ -45,7 +45,7 @@ pub trait Method: Traverse + Clone + Send + Sync + 'static {
     /// parameter if a step leaves out elements.
     const COUNTERS: usize = 0;
 
-    /// Returns the changed parameter, and replaces what is kept. No gradients flow through what is recorded here.
+    /// Returns the changed parameter, and replaces what is kept.
     fn step<T: FloatElement>(
         &self,
         parameter: &Array<T>,

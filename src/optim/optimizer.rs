@@ -10,7 +10,7 @@ use jit_runtime::ir::Type;
 use super::Method;
 use super::leaf::{LeafStep, Masks, Zeros};
 use crate::nn::{are_trained, path_of};
-use crate::{Float64, Mask, Site, Traverse};
+use crate::{Float64, Mask, Site, Traverse, VisitorMut};
 
 /// An optimiser of parameters of a type, by a method: see [`Sgd`](super::Sgd), [`RmsProp`](super::RmsProp),
 /// [`Adam`](super::Adam) and [`AdamW`](super::AdamW).
@@ -51,7 +51,9 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
     #[must_use]
     pub fn with_method(parameters: &P, settings: M) -> Self {
         let mut zeros = Zeros { count: M::STATES, are_trained: are_trained(parameters) };
-        let states = ad::suspend(|| map_floats(&mut zeros, &[parameters], M::STATES));
+        let mut states = ad::suspend(|| map_floats(&mut zeros, &[parameters], M::STATES));
+        let nothing = ad::grad_of(&ad::detach(parameters));
+        states.iter_mut().for_each(|state| keep_others(state, &nothing));
         let count = |(_, var): (String, Var)| if var.ty().is_float() { M::COUNTERS } else { 0 };
         let counts = owned_with_paths(parameters).into_iter().map(count);
         // One array each: the same array in several places would be another key than that of all later steps.
@@ -120,7 +122,8 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         Optimizer { skip, ..self }
     }
 
-    /// Changes parameters by their gradients. Variables among them are new variables then, without a gradient:
+    /// Changes parameters by their gradients. Variables among them are new variables then, without a gradient. If there
+    /// are none, gradients flow through the step: a function that is differentiated may take steps.
     ///
     /// ```
     /// use jit::optim::Sgd;
@@ -193,8 +196,11 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         let trees: Vec<&P> = [&*parameters, gradients].into_iter().chain(&self.states).collect();
         let site = Site::here();
         step.check(site, &trees);
-        let mut results = ad::suspend(|| map_floats(&mut step, &trees, 1 + M::STATES));
-        self.states = results.split_off(1);
+        let mut change = || map_floats(&mut step, &trees, 1 + M::STATES);
+        let mut results = if variables.any() { ad::suspend(change) } else { change() };
+        let mut states = results.split_off(1);
+        states.iter_mut().zip(&self.states).for_each(|(state, before)| keep_others(state, before));
+        self.states = states;
         results.into_iter().for_each(|changed| *parameters = changed);
         variables.enable(parameters);
     }
@@ -214,6 +220,18 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         };
         owned_with_paths(parameters).iter().map(|(path, _)| of(path)).collect()
     }
+}
+
+/// Takes the arrays that are no floats from another value of the same form.
+fn keep_others(tree: &mut impl Traverse, other: &impl Traverse) {
+    let mut others = owned_with_paths(other).into_iter();
+    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+        if let Some((_, other)) = others.next()
+            && !var.ty().is_float()
+        {
+            *var = other;
+        }
+    }));
 }
 
 /// Returns whether a part of a value has an array.

@@ -336,3 +336,239 @@ fn checkpoints_in_recorded_loops_have_the_derivatives_of_the_operations() {
         }
     });
 }
+
+/// The logistic function, whose derivative reads its result.
+struct Logistic;
+
+impl CustomOp for Logistic {
+    type Input = Float64;
+    type Output = Float64;
+    type Saved = Float64;
+
+    fn forward(&self, x: &Float64) -> (Float64, Float64) {
+        let y = x.sigmoid();
+        (y.clone(), y)
+    }
+
+    fn backward(&self, y: &Float64, gradient: &Float64) -> jit::Result<Float64> {
+        Ok(gradient * y * (1.0 - y))
+    }
+
+    fn jvp(&self, y: &Float64, tangent: &Float64) -> jit::Result<Float64> {
+        Ok(tangent * y * (1.0 - y))
+    }
+}
+
+/// Sine and cosine, each of which is the derivative of the other.
+struct SinCos;
+
+impl CustomOp for SinCos {
+    type Input = Float64;
+    type Output = (Float64, Float64);
+    type Saved = (Float64, Float64);
+
+    fn forward(&self, x: &Float64) -> (Self::Output, Self::Saved) {
+        let both = x.sin_cos();
+        (both.clone(), both)
+    }
+
+    fn backward(&self, (sin, cos): &Self::Saved, (of_sin, of_cos): &Self::Output) -> jit::Result<Float64> {
+        Ok(of_sin * cos - of_cos * sin)
+    }
+
+    fn jvp(&self, (sin, cos): &Self::Saved, tangent: &Float64) -> jit::Result<Self::Output> {
+        Ok((tangent * cos, -tangent * sin))
+    }
+}
+
+/// The square of the sine, whose derivative reads the sine, and a factor that does not depend on the argument.
+struct SquareOfSine;
+
+impl CustomOp for SquareOfSine {
+    type Input = Float64;
+    type Output = Float64;
+    type Saved = (Float64, Float64);
+
+    fn forward(&self, x: &Float64) -> (Float64, (Float64, Float64)) {
+        let (sin, factor) = (x.sin(), Float64::linspace(1.0, 2.0, x.width()));
+        (&sin * &sin * &factor, (sin, factor))
+    }
+
+    fn backward(&self, (sin, factor): &Self::Saved, gradient: &Float64) -> jit::Result<Float64> {
+        Ok(gradient * 2.0 * factor * sin * (1.0 - sin * sin).sqrt())
+    }
+
+    fn jvp(&self, saved: &Self::Saved, tangent: &Float64) -> jit::Result<Float64> {
+        self.backward(saved, tangent)
+    }
+}
+
+#[jit]
+fn repeated_logistic(x: &Float64) -> Float64 {
+    let mut y = x.clone();
+    let mut i = UInt::from(0);
+    while i < 3 {
+        y = custom(SinCos, &(custom(Logistic, &y) + x)).0;
+        i += 1;
+    }
+    y
+}
+
+#[test]
+fn derivatives_of_derivatives_flow_through_what_operations_save() {
+    let functions: [(&str, fn(&Float64) -> Float64); 4] = [
+        ("a result", |x| custom(Logistic, x)),
+        // The cosine is dropped before its gradient is asked for.
+        ("another result", |x| custom(SinCos, x).0),
+        ("between", |x| custom(SquareOfSine, x)),
+        ("in a loop", repeated_logistic),
+    ];
+    on_each_device(|| {
+        for (name, function) in functions {
+            crate::loop_writes::check_both_orders(name, &function, &[0.3, 0.9, 1.2]);
+        }
+    });
+}
+
+#[test]
+fn gradients_flow_to_what_checkpoints_capture() {
+    on_each_device(|| {
+        let of = |is_kept: bool| {
+            move |(a, x): &(Float64, Float64)| {
+                let b = a.sin();
+                let f = move |x: &Float64| (x * &b).sin() * &b;
+                if is_kept { ad::checkpoint(f, x).sum() } else { f(x).sum() }
+            }
+        };
+        let at = (Float64::from([0.7]), Float64::from([0.3, 0.9]));
+        let numbers = |of: (Float64, Float64)| [of.0.to_vec().unwrap(), of.1.to_vec().unwrap()].concat();
+        let [wanted, got] = [false, true].map(|is_kept| numbers(ad::grad(of(is_kept))(&at).unwrap()));
+        crate::assert_close(&got, &wanted, 1e-12);
+        let tangent = (Float64::from([2.0]), Float64::from([1.0, -1.0]));
+        let [wanted, got] = [false, true].map(|is_kept| numbers(ad::hvp(of(is_kept), &at, &tangent).unwrap()));
+        crate::assert_close(&got, &wanted, 1e-12);
+        let [wanted, got] = [false, true].map(|is_kept| ad::jvp(of(is_kept), &at, &tangent).unwrap().1.item().unwrap());
+        crate::assert_close(&[got], &[wanted], 1e-12);
+        // Only a variable that is captured.
+        let mut a = Float64::from([0.5]);
+        a.enable_grad();
+        let b = &a * 2.0;
+        ad::checkpoint(move |x: &Float64| x * &b, &Float64::from([3.0, 4.0])).sum().backward().unwrap();
+        assert_eq!(a.grad().item().unwrap(), 14.0);
+    });
+}
+
+#[test]
+fn a_checkpoint_in_a_traced_loop_that_captures_what_carries_gradients_is_refused() {
+    #[jit]
+    fn captures(x: &Float64, a: &Float64) -> Float64 {
+        let mut y = x.clone();
+        let mut i = UInt::from(0);
+        while i < 2 {
+            let a = a.clone();
+            y = ad::checkpoint(move |y: &Float64| y * &a, &y);
+            i += 1;
+        }
+        y
+    }
+    let mut a = Float64::from([0.5]);
+    a.enable_grad();
+    let panic = std::panic::catch_unwind(|| captures(&Float64::from([1.0, 2.0]), &a)).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(text.contains("captures an array that carries gradients") && text.contains("custom.rs"), "{text}");
+}
+
+/// The root of `x³ + x = a` by Newton's method. Reads values and differentiates, in all of its functions.
+struct Root;
+
+fn cubic(x: &Float64) -> Float64 {
+    x * x * x + x
+}
+
+impl Root {
+    fn slope(x: &Float64) -> jit::Result<Float64> {
+        x.eval()?;
+        ad::grad(|x: &Float64| cubic(x).sum())(x)
+    }
+}
+
+impl CustomOp for Root {
+    type Input = Float64;
+    type Output = Float64;
+    type Saved = Float64;
+
+    fn forward(&self, a: &Float64) -> (Float64, Float64) {
+        let mut x = a.zeros_like();
+        while (cubic(&x) - a).abs().reduce_max().item().unwrap() > 1e-12 {
+            x = &x - (cubic(&x) - a) / Root::slope(&x).unwrap();
+        }
+        (x.clone(), x)
+    }
+
+    fn backward(&self, x: &Float64, gradient: &Float64) -> jit::Result<Float64> {
+        gradient.eval()?;
+        Ok(gradient / Root::slope(x)?)
+    }
+
+    fn jvp(&self, x: &Float64, tangent: &Float64) -> jit::Result<Float64> {
+        self.backward(x, tangent)
+    }
+}
+
+#[test]
+fn operations_may_evaluate_and_differentiate() {
+    on_each_device(|| {
+        let function = |a: &Float64| custom(Root, &(a * a)) * a;
+        crate::loop_writes::check_both_orders("root", &function, &[0.3, 0.9, 1.2]);
+    });
+}
+
+#[test]
+fn functions_are_differentiated_where_gradients_are_suspended() {
+    on_each_device(|| {
+        let mut x = Float64::from([2.0, 3.0]);
+        x.enable_grad();
+        let (slope, curvature) = ad::suspend(|| {
+            let slope = ad::grad(|x: &Float64| (x * x * x).sum());
+            (slope(&x).unwrap(), ad::hvp(|x: &Float64| (x * x * x).sum(), &x, &x).unwrap())
+        });
+        assert!(!slope.grad_enabled() && !curvature.grad_enabled());
+        assert_eq!((slope.to_vec().unwrap(), curvature.to_vec().unwrap()), (vec![12.0, 27.0], vec![24.0, 54.0]));
+    });
+}
+
+/// Its derivative makes a variable, which nothing can be there.
+struct Forgetful;
+
+impl CustomOp for Forgetful {
+    type Input = Float64;
+    type Output = Float64;
+    type Saved = Float64;
+
+    fn forward(&self, x: &Float64) -> (Float64, Float64) {
+        (x * x, x.clone())
+    }
+
+    fn backward(&self, x: &Float64, gradient: &Float64) -> jit::Result<Float64> {
+        let mut x = x.detach();
+        x.enable_grad();
+        (&x * &x * gradient).sum().backward()?;
+        Ok(x.grad())
+    }
+}
+
+#[test]
+fn a_traversal_without_variables_says_what_to_write_there() {
+    let mut x = Float64::from([2.0]);
+    x.enable_grad();
+    let error = custom(Forgetful, &x).backward().unwrap_err().to_string();
+    assert!(error.contains("`ad::resume`") && error.contains("custom.rs"), "{error}");
+    let of_argument = ad::grad(|x: &Float64| {
+        let mut y = x * 2.0;
+        y.enable_grad();
+        let error = (&y * &y).backward().unwrap_err().to_string();
+        assert!(error.contains("`detach()` an array before `enable_grad`"), "{error}");
+        y
+    });
+    assert_eq!(of_argument(&Float64::from([2.0])).unwrap().item().unwrap(), 2.0);
+}

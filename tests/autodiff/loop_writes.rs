@@ -398,6 +398,52 @@ fn of_all_lanes(x: &Float64) -> Float64 {
     h * x.slice(0..3)
 }
 
+/// Several inner loops and the body around them overwrite elements.
+#[jit]
+fn in_several_loops(x: &Float64) -> Float64 {
+    let mut h = x.repeat(2) + 1.0;
+    let lane = UInt::arange(x.width());
+    let mut y = x.clone();
+    let mut i = UInt::from(0);
+    while i < 3 {
+        for j in 0..&lane % 3 {
+            y = (&y * x + 0.1).sin();
+            h.scatter(&y * &y, &(&lane * 2 + (&i + j) % 2));
+        }
+        h.scatter(&y * x, &(&lane * 2 + &i % 2));
+        let mut k = UInt::from(0);
+        while k < &i % 2 + 1 {
+            if x > 0.3 {
+                h.scatter(x * x + i as f64, &(&lane * 2 + &k));
+            }
+            k += 1;
+        }
+        i += 1;
+    }
+    h * (&h)
+}
+
+/// An inner loop that writes constants, between two others.
+#[jit]
+fn by_constants_between(x: &Float64) -> Float64 {
+    let mut h = Float64::ones(4);
+    let lane = UInt::arange(x.width());
+    let mut i = UInt::from(0);
+    while i < 2 {
+        for j in 0..2 {
+            h.scatter(x * (1.0 + j as f64), &((&lane + j) % 4));
+        }
+        for j in 0..&lane % 2 + 1 {
+            h.scatter(3.0 + j as f64, &((&lane + &j) % 4));
+        }
+        for _ in 0..1 - &lane % 2 {
+            h.scatter(x.exp() + i as f64, &lane);
+        }
+        i += 1;
+    }
+    h * (&h)
+}
+
 #[test]
 fn loops_that_overwrite_elements() {
     let functions: &[(&str, Function)] = &[
@@ -405,6 +451,8 @@ fn loops_that_overwrite_elements() {
         ("shared elements", shared_elements),
         ("in inner loops", in_inner_loops),
         ("of all lanes", of_all_lanes),
+        ("in several loops", in_several_loops),
+        ("by constants between", by_constants_between),
     ];
     check_all(functions, &[0.5, 1.2, 0.1, -0.7]);
 }

@@ -2,6 +2,7 @@
 
 use jit::ad;
 use jit::freeze::Frozen;
+use jit::nn::StateDict;
 use jit::optim::{Adam, AdamW, Method, Momentum, Optimizer, RmsProp, Setting, Sgd, Skip, clip_norm, clip_value};
 use jit::prelude::*;
 use jit::{Array, f16};
@@ -403,5 +404,46 @@ fn steps_of_halves_stay_finite() {
         }
         let p = p.cast::<f32>().to_vec().unwrap();
         assert!(p[0] == 1.0 && p[1] < 1.0 && p[1].is_finite(), "{p:?}");
+    });
+}
+
+/// Takes steps from a point towards a minimum that depends on another number; returns how far it gets.
+fn far<M: Method>(optimizer: impl Fn(&Float64) -> Optimizer<Float64, M>) -> impl Fn(&Float64) -> Float64 {
+    move |x: &Float64| {
+        let (mut at, minimum) = (x.slice(0..2), x.slice(2..3));
+        let loss = |at: &Float64| ((at - &minimum).square() + at.sin()).sum();
+        let mut optimizer = optimizer(&at);
+        for _ in 0..3 {
+            let gradient = ad::grad(loss)(&at).unwrap();
+            optimizer.step(&mut at, &clip_norm(&clip_value(&gradient, 5.0), 2.0));
+        }
+        Float64::concat(&[loss(&at), at])
+    }
+}
+
+#[test]
+fn functions_that_take_steps_have_derivatives() {
+    let x = [1.0, -0.5, 3.0];
+    on_each_device(|| {
+        crate::check_function("descent", &far(|at| Sgd::new(at, 0.1)), &x);
+        crate::check_function("momentum", &far(|at| Momentum::new(at, 0.1)), &x);
+        crate::check_function("adam", &far(|at| Adam::new(at, 0.1)), &x);
+        crate::check_second("adam", &far(|at| Adam::new(at, 0.1)), &x);
+    });
+}
+
+/// The state of an optimiser has zeros in place of what is no parameter.
+#[test]
+fn optimisers_do_not_hold_the_integers_of_parameters() {
+    on_each_device(|| {
+        let (mut p, mut adam) = (parameters(), Adam::new(&parameters(), 0.1));
+        for step in 0..3 {
+            frozen(&mut p, &gradients(step), &mut adam);
+        }
+        let state = StateDict::checkpoint(&adam);
+        let counts = state.names().filter(|name| name.ends_with(".count"));
+        let counts: Vec<Vec<u32>> = counts.map(|name| state.get(name).unwrap().to_vec().unwrap()).collect();
+        assert_eq!(p.count.to_vec().unwrap(), [7]);
+        assert_eq!(counts, [[0], [0]]);
     });
 }

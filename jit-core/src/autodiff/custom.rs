@@ -5,6 +5,7 @@ use jit_runtime::{Error, ErrorKind, Site};
 use super::form::{filled, flows_of, hollow, with_arrays};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
+use crate::graph::op::Op;
 use crate::graph::tape::{self, Call, Flow, Rule};
 use crate::misuse;
 use crate::trace::record;
@@ -47,8 +48,8 @@ pub trait CustomOp: Send + Sync + 'static {
     type Input: Traverse + Clone + Send + Sync;
     /// What it returns.
     type Output: Traverse + Clone + Send + Sync;
-    /// What the derivative reads beside the gradient. For derivatives of the derivative, inputs that it reads are saved
-    /// as they are; other values count as constants there.
+    /// What the derivative reads beside the gradient. In derivatives of the derivative, gradients flow through inputs
+    /// and results that are saved; if others are, `forward` is called again for them there, with gradients.
     type Saved: Traverse + Clone + Send + Sync;
 
     /// Returns the name of the operation, for messages.
@@ -93,17 +94,41 @@ pub fn custom<O: CustomOp>(op: O, input: &O::Input) -> O::Output {
         let _suspended = Scope::begin(true);
         op.forward(&constants)
     };
-    // An input that is saved is what the program passed, so that the derivative can be differentiated by it.
-    let passed = owned_arrays(&constants);
-    let original = |saved: Var| match passed.iter().position(|var| var.is_same(&saved)) {
-        Some(position) => inputs[position].clone(),
-        None => saved,
-    };
-    let (results, kept) = (owned_arrays(&output), owned_arrays(&saved).into_iter().map(original).collect());
+    let (passed, results) = (owned_arrays(&constants), owned_arrays(&output));
+    let mut kept = owned_arrays(&saved);
+    let origins: Vec<Origin> = kept.iter().map(|var| Origin::of(var, &passed, &results)).collect();
+    for (var, origin) in kept.iter_mut().zip(&origins) {
+        if let Origin::Input(position) = *origin {
+            *var = inputs[position].clone();
+        }
+    }
     let (input, form, saved) = (hollow(&constants), hollow(&output), hollow(&saved));
-    let rule = || -> Box<dyn Rule> { Box::new(CustomRule { op, input, output: form, saved }) };
+    let rule = || -> Box<dyn Rule> { Box::new(CustomRule { op, input, output: form, saved, origins }) };
     with_arrays(&mut output, tape::attach(&results, inputs, kept, rule, site));
     output
+}
+
+/// What a value is that an operation saves, so that its derivative can be differentiated by it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Input(usize),
+    Result(usize),
+    /// A value that is computed between, from inputs or not.
+    Between,
+    /// A value through which no gradients flow.
+    Constant,
+}
+
+impl Origin {
+    fn of(var: &Var, inputs: &[Var], results: &[Var]) -> Origin {
+        let position_in = |vars: &[Var]| vars.iter().position(|other| other.is_same(var));
+        match (position_in(inputs), position_in(results)) {
+            (Some(position), _) => Origin::Input(position),
+            (None, Some(position)) => Origin::Result(position),
+            (None, None) if var.ty().is_float() && var.op() != Op::Literal => Origin::Between,
+            (None, None) => Origin::Constant,
+        }
+    }
 }
 
 /// The derivative of a user's operation. The values have the form of the operation's, with constants for arrays.
@@ -112,6 +137,8 @@ struct CustomRule<O: CustomOp> {
     input: O::Input,
     output: O::Output,
     saved: O::Saved,
+    /// One for each array that is saved.
+    origins: Vec<Origin>,
 }
 
 /// Returns the arrays of what an operation has returned, of which there must be so many.
@@ -126,12 +153,40 @@ fn checked_flows(name: &str, tree: &impl Traverse, count: usize) -> Result<Flow,
 
 impl<O: CustomOp> CustomRule<O> {
     /// Returns what was saved; gradients flow through it only if those of the derivative are wanted.
-    fn saved(&self, call: &Call) -> O::Saved {
+    #[track_caller]
+    fn saved(&self, call: &Call) -> Result<O::Saved, Error> {
         let mut saved = self.saved.clone();
-        let is_final = gradients::is_suspended();
-        let arrays = call.saved.iter().map(|var| if is_final { record::detached(var) } else { var.clone() });
-        with_arrays(&mut saved, arrays.collect::<Vec<_>>());
-        saved
+        let arrays: Vec<Var> = match gradients::is_suspended() {
+            true => call.saved.iter().map(record::detached).collect(),
+            false => self.saved_with_gradients(call)?,
+        };
+        with_arrays(&mut saved, arrays);
+        Ok(saved)
+    }
+
+    #[track_caller]
+    fn saved_with_gradients(&self, call: &Call) -> Result<Vec<Var>, Error> {
+        let between = if self.origins.contains(&Origin::Between) { self.saved_again(call)? } else { Vec::new() };
+        let array = |(place, (var, origin)): (usize, (&Var, &Origin))| match *origin {
+            Origin::Result(position) => call.result_of(position, var),
+            Origin::Between => between[place].clone(),
+            Origin::Input(_) | Origin::Constant => var.clone(),
+        };
+        Ok(call.saved.iter().zip(&self.origins).enumerate().map(array).collect())
+    }
+
+    /// Calls the operation again, with gradients; returns the arrays that it saves.
+    #[track_caller]
+    fn saved_again(&self, call: &Call) -> Result<Vec<Var>, Error> {
+        let inputs: Vec<Option<Var>> = call.inputs.iter().cloned().map(Some).collect();
+        let (_, saved) = self.op.forward(&filled(&self.input, &inputs));
+        let saved = owned_arrays(&saved);
+        if saved.len() == self.origins.len() {
+            return Ok(saved);
+        }
+        let (name, count, before) = (self.name(), saved.len(), self.origins.len());
+        let what = format!("`{name}` has saved {count} arrays in a second call, and {before} in the first one");
+        Err(Error::new(ErrorKind::InvalidArgument, what).at(call.site).with_hint("save the same arrays in each call"))
     }
 }
 
@@ -143,14 +198,14 @@ impl<O: CustomOp> Rule for CustomRule<O> {
     #[track_caller]
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
         let gradient = filled(&self.output, gradients);
-        let found = self.op.backward(&self.saved(call), &gradient)?;
+        let found = self.op.backward(&self.saved(call)?, &gradient)?;
         checked_flows(self.name(), &found, call.inputs.len())
     }
 
     #[track_caller]
     fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
         let tangent = filled(&self.input, tangents);
-        let found = self.op.jvp(&self.saved(call), &tangent).map_err(|error| error.at(call.site))?;
+        let found = self.op.jvp(&self.saved(call)?, &tangent).map_err(|error| error.at(call.site))?;
         checked_flows(self.name(), &found, call.outputs.lock().len())
     }
 }

@@ -9,6 +9,7 @@ use super::loops::{self, Written};
 use super::memory;
 use super::node::Operation;
 use super::reverse::mismatch;
+use super::traversal::Flowing;
 use super::vertex::{Key, Source, Value, Vertex, key_of, key_of_call};
 use crate::graph::Var;
 use crate::graph::op::Op;
@@ -106,9 +107,10 @@ impl Tangents {
     /// Lets the tangents flow through sorted vertices.
     #[track_caller]
     pub(super) fn flow(&mut self, vertices: &[Vertex]) -> Result<(), Error> {
+        let _flowing = Flowing::begin();
         for vertex in vertices {
             match vertex {
-                Vertex::Value(value) => self.reach_value(value)?,
+                Vertex::Value(value) => self.reach_value(&value.current())?,
                 Vertex::Call(call) => self.through_call(call)?,
                 Vertex::Loop(control) => loops::forward(self, control)?,
             }

@@ -25,14 +25,42 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 /// Begins a call with a copy of a value each of whose float arrays is an argument. Returns the copy and all its arrays.
 #[track_caller]
 fn arguments<X: Traverse + Clone>(x: &X) -> (X, Called, Vec<Var>) {
+    arguments_among(x, |_| true)
+}
+
+/// Like [`arguments`], for the float arrays in positions of which a function says so.
+#[track_caller]
+fn arguments_among<X: Traverse + Clone>(x: &X, is_argument: impl Fn(usize) -> bool) -> (X, Called, Vec<Var>) {
     let (called, mut arguments, mut copy) = (Called::begin(), Vec::new(), x.clone());
     copy.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
-        if var.ty().is_float() {
+        if var.ty().is_float() && is_argument(arguments.len()) {
             *var = called.argument(var, false);
         }
         arguments.push(var.clone());
     }));
     (copy, called, arguments)
+}
+
+/// Calls a function that is to be differentiated. Its values carry gradients also where others do not, as in operations
+/// with derivatives of their own; its derivatives do not there.
+fn recorded<Y>(function: impl FnOnce() -> Y) -> Y {
+    let _resumed = gradients::is_suspended().then(|| Scope::begin(false));
+    function()
+}
+
+/// Calls a function that is to be differentiated, by the arrays of its argument and by others that it captures. Returns
+/// what it returns, too.
+#[track_caller]
+pub(super) fn called_with<X, Y>(function: impl FnOnce(&X) -> Y, x: &X, captured: &[Var]) -> Result<(Y, Called), Error>
+where
+    X: Traverse + Clone,
+    Y: Traverse,
+{
+    let (copy, mut called, arguments) = arguments(x);
+    let result = recorded(|| function(&copy));
+    drop(copy);
+    called.end(arguments.into_iter().chain(captured.iter().cloned()), owned_arrays(&result))?;
+    Ok((result, called))
 }
 
 /// Returns whether derivatives of a function may be differentiated themselves: it uses variables, or arguments of a
@@ -109,14 +137,32 @@ impl Called {
 
     /// Returns what gradients flow through. A value that was evaluated after the call has its operands on its tape.
     fn vertices(&self) -> Result<Cow<'_, [Vertex]>, Error> {
-        let has_changed = |vertex: &Vertex| match vertex {
-            Vertex::Value(Value { var, source: Source::Operands(node) }) => node.is_same(var) && var.has_data(),
-            _ => false,
-        };
+        let has_changed = |vertex: &Vertex| matches!(vertex, Vertex::Value(value) if value.is_evaluated_since());
         match self.vertices.iter().any(has_changed) {
             true => order(&self.results, &self.arguments).map(Cow::Owned),
             false => Ok(Cow::Borrowed(&self.vertices)),
         }
+    }
+
+    /// Ends a call of a function of some value. Returns what it returns, and its gradient.
+    #[track_caller]
+    fn value_and_gradient<X, L>(mut self, mut result: L, arguments: Vec<Var>, x: &X) -> Result<(L, X), Error>
+    where
+        X: Traverse + Clone,
+        L: Loss,
+    {
+        self.end(arguments.into_iter(), vec![result.objective()])?;
+        self.add_results(owned_arrays(&result).into_iter().skip(1));
+        let gradients = self.pull_back(&[weight::number(result.objective().ty(), 1.0)])?;
+        let mut gradient = x.clone();
+        with_arrays(&mut gradient, gradients);
+        with_arrays(&mut result, self.results());
+        Ok((result, gradient))
+    }
+
+    /// Checks that gradients are like the results.
+    pub(super) fn check_seeds(&self, seeds: &[Var], site: Site) -> Result<(), Error> {
+        check("gradient", &self.results, seeds, site)
     }
 
     /// Returns the gradients of the arguments; zeros for those that are no floats.
@@ -220,24 +266,36 @@ where
     L: Loss,
     F: Fn(&X) -> L,
 {
-    #[track_caller]
-    fn both<X: Traverse + Clone, L: Loss>(function: &impl Fn(&X) -> L, x: &X) -> Result<(L, X), Error> {
-        let (copy, mut called, arguments) = arguments(x);
-        let mut result = function(&copy);
-        drop(copy);
-        called.end(arguments.into_iter(), vec![result.objective()])?;
-        called.add_results(owned_arrays(&result).into_iter().skip(1));
-        let gradients = called.pull_back(&[weight::number(result.objective().ty(), 1.0)])?;
-        let mut gradient = x.clone();
-        with_arrays(&mut gradient, gradients);
-        with_arrays(&mut result, called.results());
-        Ok((result, gradient))
-    }
     let site = Site::here();
     move |x| {
         let _line = site.enter(None);
-        both(&function, x)
+        let (copy, called, arguments) = arguments(x);
+        let result = recorded(|| function(&copy));
+        drop(copy);
+        called.value_and_gradient(result, arguments, x)
     }
+}
+
+/// Like [`value_and_grad`], for some of the arrays of a value, by their positions; the gradients of others are zeros.
+///
+/// # Errors
+///
+/// As [`grad`], and when the value does not depend on these arrays.
+#[doc(hidden)]
+#[track_caller]
+pub fn value_and_grad_among<X, L>(function: impl FnOnce(&X) -> L, x: &X, is_wanted: &[bool]) -> Result<(L, X), Error>
+where
+    X: Traverse + Clone,
+    L: Loss,
+{
+    let _line = misuse::enter();
+    let (copy, called, arguments) = arguments_among(x, |position| is_wanted[position]);
+    let result = recorded(|| function(&copy));
+    drop(copy);
+    if !carries(&result.objective()) {
+        traversal::nothing_flows(traversal::NO_VARIABLE)?;
+    }
+    called.value_and_gradient(result, arguments, x)
 }
 
 /// Calls a function; returns its result, and a function from gradients of the result to gradients of the argument: the
@@ -268,7 +326,7 @@ where
     let site = Site::here();
     let _line = site.enter(None);
     let (copy, mut called, arguments) = arguments(x);
-    let mut result = function(&copy);
+    let mut result = recorded(|| function(&copy));
     drop(copy);
     called.end(arguments.into_iter(), owned_arrays(&result))?;
     with_arrays(&mut result, called.results());
@@ -276,7 +334,7 @@ where
     let back = move |gradient: &Y| {
         let _line = site.enter(None);
         let seeds = owned_arrays(gradient);
-        check("gradient", &called.results, &seeds, site)?;
+        called.check_seeds(&seeds, site)?;
         let mut tree = like.clone();
         with_arrays(&mut tree, called.pull_back(&seeds)?);
         Ok(tree)
@@ -310,7 +368,7 @@ where
     let (copy, mut called, arguments) = arguments(x);
     let seeds = owned_arrays(tangent);
     check("tangent", &arguments, &seeds, Site::here())?;
-    let mut result = function(&copy);
+    let mut result = recorded(|| function(&copy));
     drop(copy);
     called.end(arguments.into_iter(), owned_arrays(&result))?;
     let mut tangents = result.clone();

@@ -57,7 +57,7 @@ pub use checkpoint::checkpoint;
 pub use custom::{CustomOp, custom};
 pub use draw::graphviz;
 pub(crate) use functional::Called;
-pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
+pub use functional::{grad, hvp, jvp, value_and_grad, value_and_grad_among, vjp};
 pub use isolate::{allow_no_grad, isolate};
 pub use loss::Loss;
 pub use report::{Retained, retained, whos};
@@ -106,7 +106,8 @@ pub fn backward_from(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
 }
 
 /// Returns the gradients of the sum of all elements of a value by some arrays that it was computed from, variables or
-/// values between. Stores nothing, and gradients may flow again.
+/// values between. Stores nothing, and gradients may flow again. The gradients carry none themselves: derivatives of
+/// them are those of [`grad`].
 ///
 /// # Errors
 ///

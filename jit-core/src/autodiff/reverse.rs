@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::loops::{self, Body, Known, Written};
 use super::memory::{self, Memory};
 use super::node::{Operation, summed};
+use super::traversal::Flowing;
 use super::vertex::{Key, Source, Value, Vertex, carries, key_of, key_of_call};
 use crate::graph::Var;
 use crate::graph::op::Op;
@@ -78,11 +79,12 @@ impl Gradients {
     /// Lets the gradients flow through sorted vertices, from the last one on.
     #[track_caller]
     pub(super) fn flow(&mut self, vertices: &[Vertex]) -> Result<(), Error> {
+        let _flowing = Flowing::begin();
         for vertex in vertices.iter().rev() {
             match vertex {
                 Vertex::Value(value) if self.is_end(&value.var) => {}
                 Vertex::Value(value) if local::is_local(&value.var) => self.through_memory(value)?,
-                Vertex::Value(value) => self.through_value(value)?,
+                Vertex::Value(value) => self.through_value(&value.current())?,
                 Vertex::Call(call) => self.through_call(call)?,
                 Vertex::Loop(control) => {
                     let gradients = self.results.remove(&key_of(control)).unwrap_or_default();

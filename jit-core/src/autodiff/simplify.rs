@@ -21,6 +21,7 @@ use super::loops::Body;
 use super::node::summed;
 use super::recompute;
 use super::reverse::Gradients;
+use super::traversal::Flowing;
 use super::vertex::{Key, Source, Value, Vertex, key_of, key_of_call, order, order_from};
 use super::weight::{self, scaled};
 use crate::capture::{host_call, launches};
@@ -83,9 +84,9 @@ pub(super) fn enable() {
     });
 }
 
-/// What a frozen function records, and what a region contains, stays as it is.
+/// What a frozen function records, and what a region contains, stays as it is; so does everything while gradients flow.
 fn is_possible() -> bool {
-    !launches::is_recording() && !host_call::is_inside() && !region::is_open()
+    !launches::is_recording() && !host_call::is_inside() && !region::is_open() && !Flowing::is_under_way()
 }
 
 /// Replaces what evaluated values keep.

@@ -1,6 +1,6 @@
 //! Traversals: gradients flow from results to variables, or tangents from variables to results.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use jit_runtime::ir::ReduceOp;
@@ -14,7 +14,7 @@ use super::variable::{accumulate, emit_tangent, independent, store, stored, take
 use super::vertex::{Source, Value, Vertex, carries, order};
 use super::{collect, inside, weight};
 use crate::graph::Var;
-use crate::graph::gradients::Scope;
+use crate::graph::gradients::{self, Scope};
 use crate::graph::node::flag;
 use crate::graph::payload::RegionId;
 use crate::graph::scopes::is_before_isolation;
@@ -52,9 +52,37 @@ pub(super) enum Seed {
 
 thread_state! {
     static QUEUE: RefCell<Vec<(Mode, Var)>> = RefCell::new(Vec::new());
+    static FLOWING: Cell<u32> = Cell::new(0);
 }
 
-const NO_VARIABLE: &str = "call `enable_grad` on an array before it is used; `backward_keep` lets gradients flow again";
+/// Until it is dropped, gradients or tangents flow on this thread: what values have kept for them stays as it is.
+pub(super) struct Flowing(());
+
+impl Flowing {
+    pub(super) fn begin() -> Flowing {
+        FLOWING.with(|depth| depth.set(depth.get() + 1));
+        Flowing(())
+    }
+
+    pub(super) fn is_under_way() -> bool {
+        FLOWING.with(Cell::get) > 0
+    }
+}
+
+impl Drop for Flowing {
+    fn drop(&mut self) {
+        FLOWING.with(|depth| depth.set(depth.get().saturating_sub(1)));
+    }
+}
+
+pub(super) const NO_VARIABLE: &str =
+    "call `enable_grad` on an array before it is used; `backward_keep` lets gradients flow again";
+
+const SUSPENDED: &str = "gradients are suspended here, as they are in derivatives of operations: `ad::resume` makes \
+    variables there, and `ad::grad` needs none";
+
+const IN_FUNCTION: &str = "it depends on an argument of a function that is differentiated: `detach()` an array before \
+    `enable_grad` makes a variable of it there, and `ad::grad` needs none";
 
 impl Seed {
     #[track_caller]
@@ -106,7 +134,8 @@ pub(super) fn traverse(mode: Mode, keep: Keep) -> Result<(), Error> {
 
 /// Returns the error of values that do not depend on a variable, unless that is allowed.
 #[track_caller]
-fn nothing_flows(hint: &str) -> Result<(), Error> {
+pub(super) fn nothing_flows(hint: &str) -> Result<(), Error> {
+    let hint = if gradients::is_suspended() { SUSPENDED } else { hint };
     if is_allowed() { Ok(()) } else { Err(independent(Site::here(), hint)) }
 }
 
@@ -144,7 +173,7 @@ fn flow(seeds: &[(Var, Var)], keep: Keep, is_start: &dyn Fn(&Var) -> bool) -> Re
     let from: Vec<Var> = seeds.iter().map(|(var, _)| var.clone()).collect();
     let mut vertices = order(&from, &[])?;
     if !vertices.iter().any(|vertex| variable(vertex).is_some()) {
-        return nothing_flows(NO_VARIABLE);
+        return nothing_flows(if vertices.iter().any(is_argument) { IN_FUNCTION } else { NO_VARIABLE });
     }
     let stops = stops(&mut vertices);
     let (found, stopped) = {
@@ -199,10 +228,13 @@ pub(super) fn variable(vertex: &Vertex) -> Option<&Var> {
     }
 }
 
+fn is_argument(vertex: &Vertex) -> bool {
+    matches!(vertex, Vertex::Value(Value { source: Source::Argument(..), .. }))
+}
+
 /// Releases operations through which gradients have flowed, unless a function that is differentiated around them needs
 /// them.
 fn release(vertices: &[Vertex]) {
-    let is_argument = |vertex: &Vertex| matches!(vertex, Vertex::Value(Value { source: Source::Argument(..), .. }));
     if vertices.iter().any(is_argument) {
         return;
     }

@@ -84,10 +84,16 @@ impl Variables {
         Variables(owned_arrays(tree).iter().map(is_variable).collect())
     }
 
+    /// Returns whether there are any.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.0.contains(&true)
+    }
+
     /// Makes variables of the arrays in these positions of a value.
     #[track_caller]
     pub fn enable(&self, tree: &mut (impl Traverse + ?Sized)) {
-        if !self.0.contains(&true) {
+        if !self.any() {
             return;
         }
         let (site, mut is_variable) = (Site::here(), self.0.iter());

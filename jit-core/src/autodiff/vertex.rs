@@ -1,6 +1,7 @@
 //! The graph as differentiation sees it: values and operations with a derivative of their own, and the values that
 //! gradients flow to from each.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jit_runtime::{Error, ErrorKind};
@@ -77,8 +78,22 @@ impl Source {
     }
 }
 
-impl Vertex {
-    pub(super) fn of(var: &Var) -> Vertex {
+impl Value {
+    /// Returns whether the value has been evaluated since the vertex was made: its operands are on its tape then.
+    pub(super) fn is_evaluated_since(&self) -> bool {
+        matches!(&self.source, Source::Operands(node) if node.is_same(&self.var) && self.var.has_data())
+    }
+
+    /// Returns the value with what its gradient flows through now: the program may evaluate it while gradients flow, in
+    /// the derivative of an operation.
+    pub(super) fn current(&self) -> Cow<'_, Value> {
+        match self.is_evaluated_since() {
+            true => Cow::Owned(Value::of(&self.var)),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    fn of(var: &Var) -> Value {
         let source = match tape::of(var) {
             Some(Tape::Variable) => Source::Variable,
             Some(Tape::Argument(call)) => var.operand(0).map_or(Source::Variable, |of| Source::Argument(of, call)),
@@ -86,7 +101,13 @@ impl Vertex {
             Some(Tape::Evaluated(operands)) => Source::of_operands(operands),
             None => Source::of_operands(var.clone()),
         };
-        Vertex::Value(Value { var: var.clone(), source })
+        Value { var: var.clone(), source }
+    }
+}
+
+impl Vertex {
+    pub(super) fn of(var: &Var) -> Vertex {
+        Vertex::Value(Value::of(var))
     }
 
     pub(super) fn key(&self) -> Key {

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::{self, Arc, OnceLock};
 
 use jit_runtime::fork::Held;
 use jit_runtime::{Error, Site};
@@ -44,6 +44,7 @@ pub(crate) enum Tape {
 
 /// An operation with a derivative of its own.
 pub(crate) struct Call {
+    this: sync::Weak<Call>,
     /// The values that gradients flow to.
     pub(crate) inputs: Vec<Var>,
     /// Other values that the derivative reads.
@@ -55,9 +56,34 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    pub(crate) fn new(
+        inputs: Vec<Var>,
+        saved: Vec<Var>,
+        outputs: SmallVec<[Weak; 2]>,
+        rule: Arc<dyn Rule>,
+        site: Site,
+    ) -> Arc<Call> {
+        let outputs = Mutex::new(outputs);
+        Arc::new_cyclic(|this| Call { this: this.clone(), inputs, saved, outputs, rule, site })
+    }
+
     /// Returns the results that still live.
     pub(crate) fn results(&self) -> SmallVec<[Option<Var>; 2]> {
         self.outputs.lock().iter().map(Weak::upgrade).collect()
+    }
+
+    /// Returns a result of which the value is known. One that the program has dropped is made again.
+    pub(crate) fn result_of(&self, position: usize, value: &Var) -> Var {
+        let living = self.outputs.lock().get(position).and_then(Weak::upgrade);
+        match (living, self.this.upgrade()) {
+            (Some(result), _) => result,
+            (None, Some(call)) => {
+                let result = taped(value, Tape::Result { call, position }, self.site);
+                self.outputs.lock()[position] = result.downgrade();
+                result
+            }
+            (None, None) => value.clone(),
+        }
     }
 }
 
@@ -292,8 +318,7 @@ pub(crate) fn give_back_kept(nodes: impl Iterator<Item = Weak>, helped: bool) {
 
 /// Makes a node the result of an operation with a derivative of its own, in place of what it has kept.
 pub(crate) fn replace_kept(var: &Var, inputs: Vec<Var>, saved: Vec<Var>, rule: Arc<dyn Rule>) {
-    let outputs = Mutex::new(SmallVec::from_iter([var.downgrade()]));
-    let call = Arc::new(Call { inputs, saved, outputs, rule, site: var.site() });
+    let call = Call::new(inputs, saved, SmallVec::from_iter([var.downgrade()]), rule, var.site());
     let tape = Some(Tape::Result { call, position: 0 });
     let kept = with_record(var, |record| std::mem::replace(&mut record.tape, tape));
     drop(kept);
@@ -332,7 +357,7 @@ pub(crate) fn attach(
     if !inputs.iter().any(|input| input.flags() & flag::GRAD != 0) {
         return results.iter().cloned().collect();
     }
-    let call = Arc::new(Call { inputs, saved, outputs: Mutex::default(), rule: Arc::from(rule()), site });
+    let call = Call::new(inputs, saved, SmallVec::new(), Arc::from(rule()), site);
     let outputs: SmallVec<[Var; 2]> = (results.iter().enumerate())
         .map(|(position, value)| taped(value, Tape::Result { call: Arc::clone(&call), position }, site))
         .collect();

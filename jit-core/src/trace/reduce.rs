@@ -4,7 +4,7 @@ use jit_runtime::Site;
 use jit_runtime::ir::{REDUCE_CHUNK, REDUCE_ROW, ReduceOp, Type, UnaryOp, scalar};
 
 use super::{record, region};
-use crate::graph::node::Var;
+use crate::graph::node::{Var, flag};
 use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
 use crate::size::Size;
@@ -135,5 +135,9 @@ pub(super) fn refuse_inside_of_loops(a: &Var) {
     if let Some(begin) = region::site_of(a.region()) {
         misuse = misuse.place("the loop begins", begin);
     }
-    misuse.hint("lanes run a traced loop independently: reduce before or after it").panic()
+    misuse = misuse.hint("lanes run a traced loop independently: reduce before or after it");
+    if a.flags() & flag::GRAD != 0 {
+        misuse = misuse.hint("`ad::grad` of values that are not reduced is that of their sum");
+    }
+    misuse.panic()
 }

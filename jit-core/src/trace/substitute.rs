@@ -9,7 +9,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use jit_runtime::{Error, ErrorKind};
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::region::BodyOnly;
@@ -285,9 +284,8 @@ impl Substitution {
         if !inputs.iter().any(|input| input.flags() & flag::GRAD != 0) {
             return value_of(self, var);
         }
-        let outputs = Mutex::new(call.outputs.lock().clone());
-        let rule = Arc::clone(&call.rule);
-        let copied = Arc::new(Call { inputs, saved, outputs, rule, site: call.site });
+        let outputs = call.outputs.lock().clone();
+        let copied = Call::new(inputs, saved, outputs, Arc::clone(&call.rule), call.site);
         for (position, output) in call.results().into_iter().enumerate() {
             let Some(output) = output else { continue };
             let tape = Tape::Result { call: Arc::clone(&copied), position };

@@ -1,11 +1,10 @@
 //! Normalisation over trailing axes.
 
-use jit_core::misuse::Misuse;
-
 use super::{Affine, EPSILON, Moments, identity};
+use crate::nn::check::check_last_axes;
 use crate::nn::{Module, Parameter, is_half};
 use crate::tensor::{Shape, Tensor, keep_dims};
-use crate::{FloatElement, Site, Size, Traverse};
+use crate::{FloatElement, Size, Traverse};
 
 /// Normalisation over the last axes: `y = γ (x − mean) / √(variance + ε) + β` with one factor and summand for each
 /// element of these axes (J. L. Ba et al., “Layer Normalization”, 2016). Halves are computed in single precision.
@@ -73,7 +72,7 @@ impl<T: FloatElement> Module<Tensor<T>> for LayerNorm<T> {
     /// When the last axes of the input have other lengths.
     #[track_caller]
     fn forward(&mut self, x: &Tensor<T>) -> Tensor<T> {
-        check_shape("a layer normalisation", x, &self.shape);
+        check_last_axes("a layer normalisation", x, &self.shape);
         match is_half::<T>() {
             true => self.normalise(&x.cast::<f32>()).cast(),
             false => self.normalise(x),
@@ -131,7 +130,7 @@ impl<T: FloatElement> Module<Tensor<T>> for RmsNorm<T> {
     /// When the last axes of the input have other lengths.
     #[track_caller]
     fn forward(&mut self, x: &Tensor<T>) -> Tensor<T> {
-        check_shape("a root mean square normalisation", x, &self.shape);
+        check_last_axes("a root mean square normalisation", x, &self.shape);
         match is_half::<T>() {
             true => self.normalise(&x.cast::<f32>()).cast(),
             false => self.normalise(x),
@@ -157,17 +156,4 @@ fn sizes(shape: &[usize]) -> Vec<Size> {
 /// Returns the numbers of as many axes at the end.
 fn last_axes(shape: &[usize]) -> Vec<isize> {
     (-(shape.len() as isize)..0).collect()
-}
-
-#[track_caller]
-fn check_shape<T: FloatElement>(layer: &str, x: &Tensor<T>, shape: &[usize]) {
-    let all = x.sizes();
-    let fits = all.len() >= shape.len()
-        && all[all.len() - shape.len()..].iter().zip(shape).all(|(length, wanted)| *length == *wanted);
-    if !fits {
-        Misuse::new(format!("{layer} over axes of shape {shape:?} got a tensor of shape {all:?}"), Site::here())
-            .value("the input", x.array().var())
-            .hint("the last axes of the input have the lengths of the layer")
-            .panic();
-    }
 }

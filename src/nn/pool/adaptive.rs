@@ -1,7 +1,7 @@
 //! Pooling to a number of results, whatever the length of the input.
 
 use super::windows::{WindowAxis, Windows, maxima, means};
-use crate::nn::check::{check_axes, check_kernel};
+use crate::nn::check::{check_axes, check_reach};
 use crate::nn::{Module, is_half};
 use crate::tensor::Tensor;
 use crate::{FloatElement, Size, Traverse, UInt};
@@ -88,8 +88,8 @@ impl<T: FloatElement, const AXES: usize> Module<Tensor<T>> for AdaptiveMaxPool<A
 fn divided<T: FloatElement>(layer: &str, x: &Tensor<T>, parts: &[usize]) -> (Vec<Size>, Vec<Size>) {
     check_axes(layer, x, parts.len() + 2..=parts.len() + 2);
     let lengths = x.sizes().split_off(2);
-    for &length in &lengths {
-        check_kernel(layer, x, &parts, length >= 1);
+    for (axis, &length) in lengths.iter().enumerate() {
+        check_reach(layer, x, axis + 2, Size::from(1), length);
     }
     let mut shape = vec![x.size(0), x.size(1)];
     shape.extend(parts.iter().map(|&parts| Size::from(parts)));

@@ -1,6 +1,6 @@
 //! Means of moving windows.
 
-use crate::nn::check::{check_axes, check_kernel};
+use crate::nn::check::{check_axes, check_reach, check_windows};
 use crate::nn::{Module, is_half};
 use crate::tensor::{Padding, Tensor, Window};
 use crate::{FloatElement, Size, Traverse};
@@ -92,8 +92,9 @@ impl<T: FloatElement, const AXES: usize> Module<Tensor<T>> for AvgPool<AXES> {
         for axis in 0..AXES {
             let is_possible = self.strides[axis] > 0 && self.kernel[axis] > 0;
             let is_possible = is_possible && 2 * self.paddings[axis] <= self.kernel[axis];
-            let fits = x.size(axis + 2) + 2 * self.paddings[axis] >= self.kernel[axis];
-            check_kernel("an average pooling", x, self, is_possible && fits);
+            check_windows("an average pooling", x, self, is_possible);
+            let padded = x.size(axis + 2) + 2 * self.paddings[axis];
+            check_reach("an average pooling", x, axis + 2, self.kernel[axis].into(), padded);
         }
         match is_half::<T>() {
             true => self.pool(&x.cast::<f32>()).cast(),

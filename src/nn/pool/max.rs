@@ -2,7 +2,7 @@
 
 use super::windows::{WindowAxis, Windows, maxima};
 use crate::nn::Module;
-use crate::nn::check::{check_axes, check_kernel};
+use crate::nn::check::{check_axes, check_reach, check_windows};
 use crate::tensor::Tensor;
 use crate::{FloatElement, Size, Traverse, UInt};
 
@@ -80,7 +80,8 @@ impl<T: FloatElement, const AXES: usize> Module<Tensor<T>> for MaxPool<AXES> {
             let padded = sizes[axis + 2] + 2 * self.paddings[axis];
             let is_possible = self.dilations[axis] > 0 && self.strides[axis] > 0;
             let is_possible = is_possible && 2 * self.paddings[axis] <= self.kernel[axis] && self.kernel[axis] > 0;
-            check_kernel("a maximum pooling", x, self, is_possible && padded >= reach);
+            check_windows("a maximum pooling", x, self, is_possible);
+            check_reach("a maximum pooling", x, axis + 2, reach.into(), padded);
             shape.push((padded - reach) / self.strides[axis] + 1);
         }
         maxima(x, shape, |at| {

@@ -168,6 +168,12 @@ fn inputs_that_normalisations_do_not_take_are_refused() {
     let layer: LayerNorm = LayerNorm::new([2, 3]);
     let wanted = "a layer normalisation over axes of shape [2, 3] got a tensor of shape [1, 3]";
     assert_refused(|| _ = layer.infer(&x), wanted);
+    assert_refused(
+        || _ = layer.infer(&x),
+        "the last axes have the lengths of the layer: a tensor of shape [2, 3] fits",
+    );
+    assert_refused(|| _ = layer.infer(&Tensor::ones([3])), "a tensor of 2 axes or more fits");
+    assert_refused(|| _ = RmsNorm::<f32>::new(4).infer(&x), "or create the layer for [3]");
     assert_refused(|| _ = GroupNorm::<f32>::new(2, 3), "3 channels do not fill 2 groups");
     let instance: InstanceNorm1d = InstanceNorm1d::new(3);
     let wanted = "an instance normalisation of 3 channels got a tensor of shape [2, 4]";

@@ -88,6 +88,11 @@ fn inputs_that_poolings_do_not_take_are_refused() {
     let x = Tensor::<f32>::ones([1, 1, 4]);
     let wanted = "a maximum pooling got a tensor of shape [1, 1, 4]";
     assert_refused(|| _ = MaxPool1d::new([5]).infer(&x), wanted);
+    let reach = "axis 2 has 4 elements, and a window reaches over 5 of them";
+    assert_refused(|| _ = MaxPool1d::new([5]).infer(&x), reach);
+    let reach = "axis 2 has 4 elements and 2 of padding, and a window reaches over 7 of them";
+    let padded = MaxPool1d::new([3]).with_dilations([3]).with_paddings([1]);
+    assert_refused(|| _ = padded.clone().infer(&x), reach);
     assert_refused(|| _ = MaxPool1d::new([2]).with_paddings([2]).infer(&x), wanted);
     assert_refused(|| _ = MaxPool1d::new([2]).with_strides([0]).infer(&x), wanted);
     let wanted = "an average pooling got a tensor of shape [1, 1, 4]";

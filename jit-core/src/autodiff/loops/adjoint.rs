@@ -65,7 +65,9 @@ impl Adjoint<'_> {
         let mut inner = Vec::new();
         for (position, written) in written.iter_mut().enumerate() {
             let Some(written) = written else { continue };
-            for write in writes::of(self.of.payload, position) {
+            let writes = writes::of(self.of.payload, position);
+            let is_single = writes.len() == 1;
+            for write in writes {
                 match copy.carrying_write(&write)? {
                     Write::Scatter { index, value, mask, .. } => {
                         let flow = written.flow(&index, &value, mask.as_ref());
@@ -77,7 +79,10 @@ impl Adjoint<'_> {
                     Write::Loop { control, position: of_inner } => {
                         gradients.set_written(&control, of_inner, written.clone());
                         roots.push(Vertex::Loop(control.clone()));
-                        inner.push((position, control, of_inner));
+                        match is_single {
+                            true => inner.push((position, control, of_inner)),
+                            false => written.pass(&control, of_inner)?,
+                        }
                     }
                 }
             }
@@ -155,8 +160,9 @@ impl Adjoint<'_> {
         };
         let given: Vec<Option<Var>> = values.iter().cloned().map(Some).collect();
         let (before, body) = self.record(&given, after, Body::tried(self.of.width))?;
+        let last_writes = before.written.into_iter().flatten().filter_map(|written| written.last);
         let results = before.states.into_iter().chain(before.outside).flatten();
-        let results = results.chain(body.into_noted());
+        let results = results.chain(last_writes.map(|last| last.count)).chain(body.into_noted());
         Ok(reads(&results.collect::<Vec<_>>(), region, &values))
     }
 }

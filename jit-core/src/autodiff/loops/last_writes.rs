@@ -69,6 +69,14 @@ impl LastWrites {
         record::compare(CompareOp::Eq, &gather::gather(&self.numbers, index, mask), &number)
     }
 
+    /// Goes back before all writes of an inner loop.
+    #[track_caller]
+    pub(super) fn pass(&mut self, control: &Var, position: usize) -> Result<(), Error> {
+        let count = count(&Loop::new(control, Some(self.width)), position, literal(0, 1))?;
+        self.count = minus(&self.count, &count);
+        Ok(())
+    }
+
     /// Returns the elements that the loop does not overwrite.
     #[track_caller]
     pub(super) fn unwritten(&self) -> Var {
@@ -116,6 +124,45 @@ fn number(of: &Loop<'_>, position: usize, after: &Var, before: LastWrites) -> Re
         },
     )?;
     Ok(LastWrites::from_states(results.split_off(run.len()), width))
+}
+
+/// Adds the number of the writes that each lane makes in all iterations of a loop.
+#[track_caller]
+fn count(of: &Loop<'_>, position: usize, before: Var) -> Result<Var, Error> {
+    let all = writes::of(of.payload, position);
+    let loops: Vec<Var> = all.iter().filter_map(control_of).collect();
+    let run = closure(of, [], &loops.into_iter().chain([of.payload.condition.clone()]).collect::<Vec<_>>());
+    let inits = run.iter().map(|&position| of.init(position));
+    let states: Vec<Var> = inits.chain([record::broadcast(&before, of.width)]).collect();
+    let mut results = record_run(
+        &states,
+        (of.site, of.bound_of_run(&run, 0)),
+        |states| of.condition(&run, &states[..run.len()]),
+        |mut states| {
+            let mut sum = states.pop().expect("the last state is the number");
+            let mut copy = of.copy_with_writes(&run, &states);
+            for write in &all {
+                sum = match write {
+                    Write::Scatter { .. } => plus(&sum, &literal(1, 1)),
+                    Write::Loop { .. } => match copy.write(write)? {
+                        Write::Loop { control, position } => {
+                            count(&Loop::new(&control, Some(of.width)), position, sum)?
+                        }
+                        Write::Scatter { .. } => sum,
+                    },
+                };
+            }
+            Ok(of.step(&run, &states)?.into_iter().chain([sum]).collect())
+        },
+    )?;
+    Ok(results.pop().expect("the last result is the number"))
+}
+
+fn control_of(write: &Write) -> Option<Var> {
+    match write {
+        Write::Loop { control, .. } => Some(control.clone()),
+        Write::Scatter { .. } => None,
+    }
 }
 
 #[track_caller]

@@ -54,9 +54,7 @@ pub(super) fn inputs(payload: &LoopPayload, position: usize) -> Vec<Var> {
 /// Returns how a loop writes to a state.
 pub(super) fn how(control: &Var, position: usize) -> Result<How, Error> {
     let mut found: Option<How> = None;
-    let writes = of(payload(control), position);
-    let is_single = writes.len() == 1;
-    for write in writes {
+    for write in of(payload(control), position) {
         let how = match write {
             Write::Scatter { how, .. } => how,
             Write::Loop { control, position } => self::how(&control, position)?,
@@ -67,16 +65,7 @@ pub(super) fn how(control: &Var, position: usize) -> Result<How, Error> {
         }
         found = Some(how);
     }
-    match found {
-        // The order of writes by an inner loop and by other scatters is not kept.
-        Some(How::Write) if !is_single && has_inner(control, position) => Err(refuse(control)),
-        Some(how) => Ok(how),
-        None => Err(refuse(control)),
-    }
-}
-
-fn has_inner(control: &Var, position: usize) -> bool {
-    of(payload(control), position).iter().any(|write| matches!(write, Write::Loop { .. }))
+    found.ok_or_else(|| refuse(control))
 }
 
 impl Written {
@@ -124,6 +113,13 @@ impl Written {
             PRODUCT => weighted(&read(&self.gradient), &self.without(value, read), value.ty()),
             _ => read(&self.gradient),
         }
+    }
+
+    /// Goes back before the writes of an inner loop, whose own derivative goes back through them one by one.
+    #[track_caller]
+    pub(super) fn pass(&mut self, control: &Var, position: usize) -> Result<(), Error> {
+        let last = self.last.as_mut().filter(|_| self.how == How::Write);
+        last.map_or(Ok(()), |last| last.pass(control, position))
     }
 
     /// Writes the tangent of a value that an iteration writes by a scatter.

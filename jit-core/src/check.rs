@@ -4,8 +4,9 @@
 //! Both run a closure, and inspect the launches of its thread. Values that were evaluated before are taken as they are.
 //! Frozen functions run their bodies, and are neither recorded nor replayed; so the checks see into them, and into
 //! traced loops, branches and calls, derivatives, and functions of the library. The body of an executor that was
-//! compiled in the program runs on copies of the arguments, so they see into it as well. Executors that were loaded from
-//! a file, and library calls, such as products of matrices, are one operation each: only their results are checked.
+//! compiled in the program runs on copies of the arguments, so they see into it as well. Executors that were loaded
+//! from a file, and library calls, such as products of matrices, are one operation each: only their results are
+//! checked.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -272,8 +273,8 @@ impl Found {
         let element = each.position(|bits| is_nan(*ty, bits))?;
         let what =
             format!("element {element} of `{}` is NaN ({ty}), and no operation of the closure made it", self.path);
-        let hint = "it was in memory before, or an executor that was loaded from a file computed it, into which the check \
-                    does not see";
+        let hint = "it was in memory before, or an executor that was loaded from a file computed it, into which the \
+                    check does not see";
         Some(Error::new(ErrorKind::CheckFailed, what).at(*site).with_hint(hint))
     }
 }

@@ -1,9 +1,9 @@
 //! Transposed reads, and the order of lanes in which they cost least.
 //!
-//! Where rows become columns, neighbouring lanes read elements that are a whole row apart, and the lanes of the next row
-//! read their neighbours. In the order of the lanes, a cache line is loaded for one element and gone when the next one is
-//! wanted; sooner if rows have a power of two as length, since then their elements share few places in the caches. So
-//! the lanes of such launches run in tiles: some columns of as many rows as a cache line has elements.
+//! Where rows become columns, neighbouring lanes read elements that are a whole row apart, and the lanes of the next
+//! row read their neighbours. In the order of the lanes, a cache line is loaded for one element and gone when the next
+//! one is wanted; sooner if rows have a power of two as length, since then their elements share few places in the
+//! caches. So the lanes of such launches run in tiles: some columns of as many rows as a cache line has elements.
 
 use std::ops::Range;
 

@@ -35,7 +35,10 @@ pub(super) fn lanes(kernel: &Kernel, target: &Target) -> Option<usize> {
 
 /// Whether the grouping of lanes changes what an instruction computes: lanes that share an element are added in pairs.
 fn shows_lanes(kernel: &Kernel, inst: &Inst) -> bool {
-    matches!(inst.op, Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), value, .. } if kernel.ty(value).is_float())
+    match inst.op {
+        Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), value, .. } => kernel.ty(value).is_float(),
+        _ => false,
+    }
 }
 
 /// The cost of the regions within the top one for a lane, each executed once.

@@ -320,8 +320,8 @@ same_text! {
             y += 0.25;
         }
         while step(&mut z) < 4.0 {
-            z *= 1.5;
-            if z < -9.0 {
+            z += 0.25;
+            if z > 2.0 && x > 0.25 {
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! Forms that Rust accepts, in functions whose single text runs on numbers as plain Rust and on arrays under `#[jit]`:
-//! variables that get their first value late, `match` with guards alone, long chains of `else if`, long runs of `if`s
-//! that jump.
+//! variables that get their first value late, `match` with guards or constants alone, `matches!`, methods of what is
+//! bound by `&mut`, fields that move in several arms, long chains of `else if`, long runs of `if`s that jump.
 
 #![allow(
     clippy::assign_op_pattern,
@@ -26,12 +26,17 @@ use jit::prelude::*;
 /// Functions of a number, `N`, over numbers and over arrays; `check` compares them.
 macro_rules! same_text {
     ($($name:ident($argument:ident) $body:block)*) => {
+        same_text! { @with {} $($name($argument) $body)* }
+    };
+    (@with { $($items:tt)* } $($name:ident($argument:ident) $body:block)*) => {
         mod on_numbers {
+            $($items)*
             pub(super) type N = f32;
             $(pub(super) fn $name($argument: N) -> N $body)*
         }
         mod on_arrays {
             use jit::prelude::*;
+            $($items)*
             pub(super) type N = Float;
             $(#[jit] pub(super) fn $name($argument: N) -> N $body)*
         }
@@ -39,6 +44,36 @@ macro_rules! same_text {
         fn $name() {
             check(on_numbers::$name, on_arrays::$name);
         })*
+    };
+}
+
+/// Functions that use a thing whose methods change it.
+macro_rules! same_text_of_things {
+    ($($functions:tt)*) => {
+        mod of_things {
+            use super::check;
+
+            same_text! { @with {
+                #[derive(Clone, jit::Traverse)]
+                struct Thing {
+                    value: N,
+                    hits: N,
+                }
+
+                impl Thing {
+                    fn new(value: N) -> Self {
+                        Thing { value, hits: N::from(0.0) }
+                    }
+                    fn hit(&mut self, by: f32) {
+                        self.value -= by;
+                        self.hits += 1.0;
+                    }
+                    fn score(&self) -> N {
+                        self.value.clone() + self.hits.clone() * 100.0
+                    }
+                }
+            } $($functions)* }
+        }
     };
 }
 
@@ -268,6 +303,92 @@ same_text! {
         }
         steps + i
     }
+    conditions_of_loops_change_variables(x) {
+        fn step(y: &mut N) -> N {
+            *y += 1.0;
+            y.clone()
+        }
+        let (mut y, mut z) = (x.clone(), x.clone() - 3.0);
+        while {
+            y += 0.5;
+            y < 6.0
+        } {
+            if y > 4.0 && x > 1.0 {
+                y += 1.0;
+                continue;
+            }
+            y += 0.25;
+        }
+        while step(&mut z) < 4.0 {
+            z += 0.25;
+            if z > 2.0 && x > 0.25 {
+                break;
+            }
+        }
+        y * 10.0 + z
+    }
+    constants_alone(x) {
+        const LOW: f32 = -1.0;
+        const HIGH: f32 = 3.0;
+        const A: f32 = 7.0;
+        let y = match x {
+            LOW..=HIGH if x > 1.0 => N::from(1.0),
+            A => N::from(2.0),
+            LOW | f32::MAX => N::from(3.0),
+            _ => x.clone(),
+        };
+        match (x.clone() + 1.0, y.clone()) {
+            (A, _) | (_, LOW) => y * 2.0,
+            (HIGH, other) => other - 0.5,
+            _ => y + x,
+        }
+    }
+    arms_that_no_lane_takes(x) {
+        let sign = match x.clone() * 0.0 + (x > 1.0) as i32 as f32 {
+            0.0 => x.clone() - 1.0,
+            1.0 => x.clone() * 2.0,
+            _ => unreachable!("a truth value"),
+        };
+        let y;
+        if x > 100.0 {
+            unreachable!();
+        } else {
+            y = sign.clone();
+        }
+        if y < 1000.0 { y + sign } else { unreachable!("{}", 1000) }
+    }
+    truth_values_with_guards(x) {
+        match x > 1.0 {
+            true if x > 5.0 => x * 2.0,
+            false if x < -1.0 => -x,
+            true => x + 1.0,
+            false => x - 1.0,
+        }
+    }
+    bindings_by_reference(x) {
+        let y = match x {
+            0.0 => N::from(1.0),
+            ref v if *v > 2.0 => v.clone() * 3.0,
+            ref v => v.clone() + 0.5,
+        };
+        match (x, &y) {
+            (ref a, b) if *a > 1.0 => a.clone() + b.clone(),
+            (a, _) => a,
+        }
+    }
+    patterns_in_matches(x) {
+        let is_small = matches!(x, -1.0 | 0.0..=1.5);
+        let mut y = if is_small && !matches!(x, v if v > 1.0) { x.clone() + 10.0 } else { x.clone() };
+        while matches!(y, v if v.abs() > 2.0) {
+            y *= 0.5;
+        }
+        let list = [x.clone(), y.clone()];
+        if matches!((list[0].clone(), y > 1.0), (3.0..=50.0, true) | (0.0, false),) || matches!(list[1], 1.5) {
+            y += 100.0;
+        }
+        let is_in = |v: &N| matches!(*v, 0.25..=1.0);
+        if is_in(&x) { y + 0.25 } else { y }
+    }
     an_arm_that_leaves_a_loop_moves_what_the_next_iteration_changes(x) {
         let mut i = x.clone();
         let mut kept = N::from(0.0);
@@ -279,6 +400,119 @@ same_text! {
             }
         }
         kept + x
+    }
+}
+
+same_text_of_things! {
+    methods_of_items_of_zipped_iterators(x) {
+        let mut things = [Thing::new(x.clone()), Thing::new(x.clone() + 1.0)];
+        let mut others = [Thing::new(N::from(1.0)), Thing::new(x.clone() * 2.0)];
+        for (thing, by) in things.iter_mut().zip([0.5, 2.0]) {
+            if thing.value > by {
+                thing.hit(by);
+            }
+        }
+        for (i, (thing, other)) in things.iter_mut().zip(&mut others).enumerate().rev() {
+            if thing.value < other.value {
+                thing.hit(i as f32);
+                other.hit(0.25);
+            }
+        }
+        things.iter().chain(&others).fold(x, |sum, thing| sum + thing.score())
+    }
+    methods_of_parameters_of_closures(x) {
+        let mut things = vec![Thing::new(x.clone()), Thing::new(x.clone() * 3.0)];
+        things.iter_mut().for_each(|thing| {
+            if thing.value > 1.0 {
+                thing.hit(0.5);
+            }
+        });
+        things.iter_mut().enumerate().for_each(|(i, thing)| {
+            if thing.value < 2.0 {
+                thing.hit(i as f32);
+            }
+        });
+        things[0].score() - things[1].score()
+    }
+    methods_of_parts_of_references(x) {
+        let mut pair = (Thing::new(x.clone()), [Thing::new(x.clone() + 2.0), Thing::new(x.clone() - 2.0)]);
+        let (first, [second, third]) = &mut pair;
+        if x > 0.5 {
+            first.hit(1.0);
+            third.hit(2.0);
+        } else {
+            second.hit(3.0);
+        }
+        let (left, right) = pair.1.split_at_mut(1);
+        if x < 2.0 {
+            left[0].hit(0.5);
+            left.swap_with_slice(right);
+        }
+        if let [.., last] = right {
+            if x > 1.0 {
+                last.hit(0.125);
+            }
+        }
+        if let [first, ..] = pair.1.as_mut_slice() {
+            if x > 1.5 {
+                first.hit(0.0625);
+            }
+        }
+        pair.0.score() + pair.1[0].score() * 2.0 + pair.1[1].score() * 4.0
+    }
+    methods_of_parts_of_a_parameter(x) {
+        fn change((first, second): (&mut Thing, &Thing), Thing { value, .. }: &mut Thing) {
+            first.hit(0.5);
+            *value += second.value.clone();
+        }
+        let (mut a, mut b) = (Thing::new(x.clone()), Thing::new(N::from(2.0)));
+        let c = a.clone();
+        if x > 1.0 {
+            change((&mut a, &c), &mut b);
+        }
+        let (p, q) = (&mut a, &b);
+        if p.value > q.value {
+            p.hit(0.25);
+        }
+        a.score() + b.score()
+    }
+    methods_of_entries_of_maps(x) {
+        let mut map = std::collections::BTreeMap::from([("a", Thing::new(x.clone()))]);
+        let entry = map.entry("b").or_insert_with(|| Thing::new(x.clone() * 2.0));
+        if x > 1.0 {
+            entry.hit(0.5);
+        }
+        for (name, thing) in &mut map {
+            if thing.value > 1.5 {
+                thing.hit(if *name == "a" { 1.0 } else { 2.0 });
+            }
+        }
+        map.entry("a").and_modify(|thing| {
+            if thing.value < 0.5 {
+                thing.hit(-1.0);
+            }
+        });
+        map["a"].score() + map["b"].score() * 2.0
+    }
+    values_at_the_end_of_chains_of_references(x) {
+        let mut list = vec![x.clone(), x.clone() + 1.0];
+        let last = list.last_mut().unwrap().clone();
+        let count = list.iter_mut().count();
+        let doubled = last * 2.0;
+        if doubled > count as f32 { doubled } else { x }
+    }
+    fields_that_move_in_several_arms(x) {
+        let magnitude = |thing: Thing| if thing.value > 0.0 { thing.value } else { -thing.value };
+        let thing = Thing { value: x.clone(), hits: x.clone() + 1.0 };
+        let parts = if x > 2.0 {
+            (thing.value, thing.hits)
+        } else if x > 0.0 {
+            let Thing { value, hits } = thing;
+            (hits, value)
+        } else {
+            (thing.hits, N::from(0.0))
+        };
+        parts.0 * 10.0 + parts.1 + magnitude(Thing::new(x))
     }
 }
 

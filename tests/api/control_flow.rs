@@ -582,3 +582,36 @@ fn branches_over_no_lanes_give_no_lanes() {
         }
     });
 }
+
+#[derive(Clone, Traverse)]
+struct Dice {
+    value: Float,
+}
+
+impl Dice {
+    fn roll(&mut self) -> Float {
+        self.value += 1.0;
+        self.value.clone()
+    }
+}
+
+#[jit]
+fn rolls_in_the_condition(x: &Float) -> Float {
+    let mut dice = Dice { value: x.clone() };
+    let mut rolls = Float::from(0.0);
+    while dice.roll() < 3.0 {
+        rolls += 1.0;
+    }
+    rolls + dice.value
+}
+
+#[test]
+fn a_method_that_changes_its_receiver_in_a_condition_lost_the_last_change() {
+    on_each_device(|| {
+        let message = super::errors::panic_message(|| {
+            rolls_in_the_condition(&Float::from([0.0, 5.0]));
+        });
+        assert!(message.starts_with("the condition of a traced `while` changes `dice`"), "{message}");
+        assert!(message.contains("loop { if !(…) { break; } … }"), "{message}");
+    });
+}

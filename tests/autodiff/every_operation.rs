@@ -22,9 +22,10 @@ const WITHOUT_DERIVATIVES: &str = "
     map_floats matmul_of_sizes mul_hi ndim next_f32 next_f32x4 next_f64 next_f64x2 next_float next_float_x4
     next_u32 next_u32_below next_u32x4 next_u64 next_u64_below next_u64x2 none normal owen_sobol owned_with_paths
     permutation philox4x32 r2 r_sequence random range range_step read_into reduce_and reduce_or rng rotate_left
-    rotate_right rounds run sample scatter_inc scatter_inc_masked searchsorted searchsorted_right
-    seeded shuffle size sizes sobol sobol_bits source_of_gather stepped swap_bytes to_bytes to_morton trailing_ones
-    try_compress uniform unique unique_all unit van_der_corput variant view with_rounds wrap
+    rotate_right rounds run sample saturating_add saturating_sub scatter_inc scatter_inc_masked searchsorted
+    searchsorted_right seeded shuffle size sizes sobol sobol_bits source_of_gather stepped swap_bytes to_bytes
+    to_morton trailing_ones try_compress uniform unique unique_all unit van_der_corput variant view with_rounds wrap
+    wrapping_add wrapping_mul wrapping_neg wrapping_sub
 ";
 
 /// Functions through which gradients do not flow: an error says so.

@@ -14,7 +14,7 @@ macro_rules! tests_of {
             // rows: C319
             #[test]
             fn one_operand() {
-                let table: [Unary<$ty, $ty>; 12] = [
+                let table: [Unary<$ty, $ty>; 15] = [
                     ("not", |a| !a, |a| !a),
                     ("abs", |a| a.abs(), |a| if a < 0 as $ty { (0 as $ty).wrapping_sub(a) } else { a }),
                     ("square", |a| a.square(), |a| a.wrapping_mul(a)),
@@ -26,6 +26,9 @@ macro_rules! tests_of {
                     ("trailing_ones", |a| a.trailing_ones(), |a| a.trailing_ones() as $ty),
                     ("reverse_bits", |a| a.reverse_bits(), |a| a.reverse_bits()),
                     ("swap_bytes", |a| a.swap_bytes(), |a| a.swap_bytes()),
+                    ("wrapping_neg", |a| a.wrapping_neg(), |a| a.wrapping_neg()),
+                    ("pow 0", |a| a.pow(0), |_| 1),
+                    ("pow 11", |a| a.pow(11), |a| a.wrapping_pow(11)),
                     ("ilog2", |a| a.ilog2(), |a| (a as $unsigned).checked_ilog2().map_or(!0, |log| log as $ty)),
                 ];
                 unary(&table);
@@ -42,7 +45,12 @@ macro_rules! tests_of {
             // rows: C319
             #[test]
             fn two_operands() {
-                let table: [Binary<$ty, $ty>; 13] = [
+                let table: [Binary<$ty, $ty>; 18] = [
+                    ("wrapping_add", |a, b| a.wrapping_add(b), |a, b| a.wrapping_add(b)),
+                    ("wrapping_sub", |a, b| a.wrapping_sub(b), |a, b| a.wrapping_sub(b)),
+                    ("wrapping_mul", |a, b| a.wrapping_mul(b), |a, b| a.wrapping_mul(b)),
+                    ("saturating_add", |a, b| a.saturating_add(b), |a, b| a.saturating_add(b)),
+                    ("saturating_sub", |a, b| a.saturating_sub(b), |a, b| a.saturating_sub(b)),
                     ("add", |a, b| a + b, |a, b| a.wrapping_add(b)),
                     ("sub", |a, b| a - b, |a, b| a.wrapping_sub(b)),
                     ("mul", |a, b| a * b, |a, b| a.wrapping_mul(b)),

@@ -71,6 +71,90 @@ impl<T: Integer> Array<T> {
     }
 }
 
+/// The names that plain Rust has for arithmetic whose overflow is defined. The operators of arrays wrap, too.
+impl<T: Integer> Array<T> {
+    /// Returns the sum, modulo the number of values of the type: the same as `+`.
+    #[must_use]
+    #[track_caller]
+    pub fn wrapping_add(&self, other: impl Operand<T>) -> Self {
+        self + other.into_array()
+    }
+
+    /// Returns the difference, modulo the number of values of the type: the same as `-`.
+    #[must_use]
+    #[track_caller]
+    pub fn wrapping_sub(&self, other: impl Operand<T>) -> Self {
+        self - other.into_array()
+    }
+
+    /// Returns the product, modulo the number of values of the type: the same as `*`.
+    #[must_use]
+    #[track_caller]
+    pub fn wrapping_mul(&self, other: impl Operand<T>) -> Self {
+        self * other.into_array()
+    }
+
+    /// Returns the value negated, modulo the number of values of the type, for unsigned types too.
+    #[must_use]
+    #[track_caller]
+    pub fn wrapping_neg(&self) -> Self {
+        T::default().into_array() - self
+    }
+
+    /// Returns the sum, or the end of the type's range that it exceeds.
+    #[must_use]
+    #[track_caller]
+    pub fn saturating_add(&self, other: impl Operand<T>) -> Self {
+        let other = other.into_array();
+        let sum = self + &other;
+        if T::TYPE.is_unsigned_integer() {
+            return sum.lt(self).select(!T::default().into_array(), sum);
+        }
+        // It overflows if its sign differs from that of both operands.
+        self.or_nearest_end(&sum, &((self ^ &sum) & (other ^ &sum)))
+    }
+
+    /// Returns the difference, or the end of the type's range that it exceeds.
+    #[must_use]
+    #[track_caller]
+    pub fn saturating_sub(&self, other: impl Operand<T>) -> Self {
+        let other = other.into_array();
+        let difference = self - &other;
+        if T::TYPE.is_unsigned_integer() {
+            return self.lt(&other).select(T::default().into_array(), difference);
+        }
+        // It overflows if the operands have different signs and it has not that of the first.
+        self.or_nearest_end(&difference, &((self ^ &other) & (self ^ &difference)))
+    }
+
+    /// Selects the least or greatest value of a signed type, by the sign of `self`, where `overflow` is negative, and
+    /// the result elsewhere.
+    #[track_caller]
+    fn or_nearest_end(&self, result: &Self, overflow: &Self) -> Self {
+        let least = T::from_bits(1_u64 << (T::TYPE.bits() - 1)).into_array();
+        let nearest = self.lt(T::default()).select(&least, !&least);
+        overflow.lt(T::default()).select(nearest, result)
+    }
+
+    /// Returns the value multiplied by itself `exponent` times, modulo the number of values of the type; one for zero
+    /// times.
+    #[must_use]
+    #[track_caller]
+    pub fn pow(&self, exponent: u32) -> Self {
+        let (mut rest, mut power, mut square) = (exponent, T::ONE.into_array(), self.clone());
+        while rest != 0 {
+            if rest & 1 == 1 {
+                power = &power * &square;
+            }
+            rest >>= 1;
+            if rest != 0 {
+                square = &square * &square;
+            }
+        }
+        power
+    }
+}
+
 impl<T: Number> Array<T> {
     /// Returns the quotient whose remainder is not negative: a whole number. Division of integers by zero and overflow
     /// behave as with `/`.

@@ -9,7 +9,7 @@ use crate::capture::launches;
 use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::size::{Size, table};
-use crate::trace::LoopRecorder;
+use crate::trace::{LoopRecorder, scatter};
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{HostValue, Traverse, VisitorMut};
 use jit_runtime::Site;
@@ -126,6 +126,15 @@ impl<W: Stage> Repeat<W> {
         W::replace_state(&mut self.0, value);
     }
 
+    /// Rejects a change of a place in the condition, which lanes whose condition is false would lose.
+    #[inline(always)]
+    pub fn check_unchanged<X: ?Sized>(&self, name: &'static str, value: &X)
+    where
+        W: Carries<X>,
+    {
+        W::check_unchanged(&self.0, name, value);
+    }
+
     /// Returns whether all iterations have run.
     #[inline(always)]
     pub fn is_done(&self) -> bool {
@@ -226,6 +235,8 @@ pub struct TracedRepeat {
     before: Vec<Named>,
     /// The state after the body.
     after: Vec<Leaves>,
+    /// The state at the begin of the iteration.
+    begun: Vec<Leaves>,
     /// The values that replace the state next.
     replacements: std::vec::IntoIter<Leaves>,
     /// The parameters that represent the state while the loop is recorded.
@@ -263,6 +274,7 @@ impl TracedRepeat {
             recorder: None,
             before: Vec::new(),
             after: Vec::new(),
+            begun: Vec::new(),
             replacements: Vec::new().into_iter(),
             params: Vec::new(),
             condition: None,
@@ -304,6 +316,17 @@ impl TracedRepeat {
         }
     }
 
+    pub(super) fn check_unchanged(&self, name: &'static str, now: &Leaves) {
+        let position = self.before.iter().position(|named| named.name == name);
+        let Some(begun) = position.and_then(|position| self.begun.get(position)) else { return };
+        let is_same = |(old, new): (&Var, &Var)| new.is_same(old) || scatter::is_version_of(new, old);
+        if !begun.arrays.iter().zip(&now.arrays).all(is_same) {
+            let message = format!("the condition of a traced `while` changes `{name}`");
+            let hint = "lanes whose condition is false would lose the change: write `loop { if !(…) { break; } … }`";
+            Misuse::new(message, self.site).hint(hint).panic();
+        }
+    }
+
     /// Returns whether the loop has not begun.
     pub(super) fn is_first(&self) -> bool {
         self.iterations == 0
@@ -314,6 +337,7 @@ impl TracedRepeat {
         self.iterations += 1;
         let mut arrays = arrays.into_iter();
         let replaced: Vec<Leaves> = self.before.iter().map(|named| named.leaves.with_arrays(&mut arrays)).collect();
+        self.begun.clone_from(&replaced);
         self.replacements = replaced.into_iter();
         self.late_replacements = arrays;
     }

@@ -96,6 +96,8 @@ pub trait Carries<X: ?Sized>: Stage {
     fn collect_state(repeat: &mut Self::Repeat, name: &'static str, value: &X);
     /// Writes the state that the iteration works on.
     fn replace_state(repeat: &mut Self::Repeat, value: &mut X);
+    /// Rejects a change of the state in the condition of a loop.
+    fn check_unchanged(repeat: &Self::Repeat, name: &'static str, value: &X);
 }
 
 impl Stage for HostStage {
@@ -191,6 +193,8 @@ impl<X: ?Sized> Carries<X> for HostStage {
     fn collect_state(_: &mut HostRepeat, _: &'static str, _: &X) {}
     #[inline(always)]
     fn replace_state(_: &mut HostRepeat, _: &mut X) {}
+    #[inline(always)]
+    fn check_unchanged(_: &HostRepeat, _: &'static str, _: &X) {}
 }
 
 impl Stage for TracedStage {
@@ -283,6 +287,9 @@ impl<X: Traverse + ?Sized> Carries<X> for TracedStage {
     }
     fn replace_state(repeat: &mut TracedRepeat, value: &mut X) {
         repeat.replace(value);
+    }
+    fn check_unchanged(repeat: &TracedRepeat, name: &'static str, value: &X) {
+        repeat.check_unchanged(name, &Leaves::of(value));
     }
 }
 

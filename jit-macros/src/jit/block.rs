@@ -188,10 +188,12 @@ impl Rewriter<'_> {
                 *statement = Stmt::Expr(rewritten, *semicolon);
             }
             Stmt::Item(_) => {}
-            Stmt::Macro(node) => match assertion::rewrite(self, &node.mac) {
-                Some(assertion) => *statement = Stmt::Expr(assertion, node.semi_token),
-                None => visit_mut::visit_stmt_mut(self, statement),
-            },
+            Stmt::Macro(node) => {
+                match assertion::rewrite(self, &node.mac).or_else(|| matching::rewrite_matches(self, &node.mac)) {
+                    Some(rewritten) => *statement = Stmt::Expr(rewritten, node.semi_token),
+                    None => visit_mut::visit_stmt_mut(self, statement),
+                }
+            }
             other => visit_mut::visit_stmt_mut(self, other),
         }
         self.host_only = outer;

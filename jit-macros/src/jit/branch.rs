@@ -421,6 +421,11 @@ impl<'r, 'a> Traced<'r, 'a> {
 
     /// Rewrites an arm; its value goes to the slot.
     fn arm(&mut self, block: &mut Block, put: &str, expected: Option<syn::Type>) -> TokenStream {
+        if let Some(call) = macros::of_unreachable(block) {
+            // No lane takes it. On the host it panics.
+            let (guard, span) = (&self.guard, self.rewriter.at(call.path.span()));
+            return quote_spanned!(span=> if !#guard.is_traced() { #call; });
+        }
         if self.tail {
             unwrap_final_return(block);
         }

@@ -7,7 +7,7 @@ use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::visit_mut::VisitMut;
-use syn::{Expr, Macro, Token};
+use syn::{Block, Expr, Macro, Stmt, Token};
 
 /// Macros whose arguments are a list of expressions.
 const WITH_EXPRESSIONS: [&str; 17] = [
@@ -43,6 +43,16 @@ fn name(call: &Macro) -> Option<String> {
 /// Returns whether a call of the macro never returns.
 pub(crate) fn diverges(call: &Macro) -> bool {
     name(call).is_some_and(|name| DIVERGING.contains(&name.as_str()))
+}
+
+/// Returns the call of `unreachable!` that a block consists of.
+pub(crate) fn of_unreachable(block: &Block) -> Option<&Macro> {
+    let call = match &block.stmts[..] {
+        [Stmt::Macro(call)] => &call.mac,
+        [Stmt::Expr(Expr::Macro(call), _)] => &call.mac,
+        _ => return None,
+    };
+    call.path.is_ident("unreachable").then_some(call)
 }
 
 /// Returns whether a call of the macro prints on the host. `jit::print!` is another macro, which prints for each lane.

@@ -13,15 +13,16 @@
 //! Rust's, unless it is marked `#[traced]` (`variants`).
 
 use super::branch::{self, Want};
+use super::lent::Lent;
 use super::operators::reference_to;
 use super::rewrite::{Rewriter, unparenthesised};
-use super::scope::{is_comparison, is_constant_name};
+use super::scope::is_comparison;
 use super::tuples;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Arm, Block, Expr, ExprIf, ExprMatch, Lit, Pat, RangeLimits, Stmt};
+use syn::{Arm, Block, Expr, ExprIf, ExprMatch, Lit, Macro, Pat, RangeLimits, Stmt};
 
 /// The possible translations of a `match`.
 pub(crate) enum Shape {
@@ -52,7 +53,7 @@ pub(crate) fn rewrite(
     match shape {
         Shape::Chain => chain(rewriter, node, want, tail),
         Shape::WithoutEnd => {
-            let source = (*node.expr).clone();
+            let lent = Lent::by(&node.expr, &rewriter.scopes);
             match tuples::of(&node.expr).cloned() {
                 Some(mut tuple) => {
                     tuples::exhausted(rewriter, &mut tuple, &node.arms);
@@ -63,13 +64,13 @@ pub(crate) fn rewrite(
                     exhausted(rewriter, &mut node.expr);
                 }
             }
-            rewriter.arms(&mut node, &source, is_whole);
+            rewriter.arms(&mut node, &lent, is_whole);
             Expr::Match(node)
         }
         Shape::Other => {
-            let source = (*node.expr).clone();
+            let lent = Lent::by(&node.expr, &rewriter.scopes);
             rewriter.operand_in_place(&mut node.expr);
-            rewriter.arms(&mut node, &source, is_whole);
+            rewriter.arms(&mut node, &lent, is_whole);
             Expr::Match(node)
         }
     }
@@ -110,7 +111,7 @@ fn is_host(node: &ExprMatch, is_of_host: impl Fn(&Expr) -> bool) -> bool {
     let is_host_guard = |arm: &Arm| {
         let matched = node.expr.to_token_stream();
         let replaced = |guard: &Expr| match binding(pattern(arm)) {
-            Some(name) => replaced(guard, &name.ident, &matched),
+            Some(name) => replaced(guard, &name.ident, &as_bound(name, &matched)),
             None => guard.clone(),
         };
         guard(arm).is_none_or(|guard| is_of_host(&replaced(guard)))
@@ -124,12 +125,18 @@ fn shape(node: &ExprMatch, forced: bool) -> Shape {
     }
     let is_testable =
         node.arms.iter().all(|arm| is_plain(pattern(arm)) && guard(arm).is_none_or(|guard| !has_let(guard)));
-    let has_literal = node.arms.iter().any(|arm| tests_literal(pattern(arm)));
-    if !is_testable || !(has_literal || forced || is_by_guards(&node.arms)) {
+    let has_value = node.arms.iter().any(|arm| tests_value(pattern(arm)));
+    if !is_testable || !(has_value || forced || is_by_guards(&node.arms)) {
         return Shape::Other;
     }
     let ends = node.arms.last().is_some_and(|last| guard(last).is_none() && is_irrefutable(pattern(last)));
-    if ends || takes_both_truth_values(node) { Shape::Chain } else { Shape::WithoutEnd }
+    // Constants alone may be all variants of an enum.
+    let has_literal = node.arms.iter().any(|arm| tests_literal(pattern(arm)));
+    match ends || takes_both_truth_values(node) {
+        true => Shape::Chain,
+        false if has_literal || is_by_guards(&node.arms) => Shape::WithoutEnd,
+        false => Shape::Other,
+    }
 }
 
 /// Returns whether all patterns take everything, so that only guards choose.
@@ -201,12 +208,20 @@ pub(crate) fn is_plain(pattern: &Pat) -> bool {
         Pat::Paren(inner) => is_plain(&inner.pat),
         Pat::Path(path) => path.path.segments.last().is_some_and(|last| is_constant_name(&last.ident)),
         Pat::Ident(name) => {
-            name.by_ref.is_none()
+            (name.by_ref.is_none() || name.mutability.is_none())
                 && (is_constant_name(&name.ident) || is_variable(&name.ident))
                 && name.subpat.as_ref().is_none_or(|(_, inner)| is_plain(inner) && binding(inner).is_none())
         }
         _ => false,
     }
+}
+
+/// Returns whether a name in a pattern is written like that of a constant, which may be a single letter. A variant with
+/// such a name is tested in the same way.
+fn is_constant_name(name: &Ident) -> bool {
+    let name = name.to_string();
+    name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// Returns whether a name begins like that of a variable; another could be a constant or a variant.
@@ -237,6 +252,21 @@ pub(crate) fn tests_literal(pattern: &Pat) -> bool {
     }
 }
 
+/// Returns whether a pattern contains a literal, a range of numbers or a constant.
+pub(crate) fn tests_value(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Lit(_) => true,
+        Pat::Range(range) => range.start.iter().chain(&range.end).any(|end| is_number(end) || is_constant(end)),
+        Pat::Path(path) => path.path.segments.last().is_some_and(|last| is_constant_name(&last.ident)),
+        Pat::Or(or) => or.cases.iter().any(tests_value),
+        Pat::Paren(inner) => tests_value(&inner.pat),
+        Pat::Ident(name) => {
+            is_constant_name(&name.ident) || name.subpat.as_ref().is_some_and(|(_, inner)| tests_value(inner))
+        }
+        _ => false,
+    }
+}
+
 pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
     match pattern {
         Pat::Wild(_) => true,
@@ -247,14 +277,15 @@ pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
     }
 }
 
-/// Returns whether it is `match m { true => …, false => … }`, which is exhaustive without a last arm.
+/// Returns whether it is like `match m { true if g => …, true => …, false => … }`, which is exhaustive without an arm
+/// for the rest: the last arm takes what the others leave.
 fn takes_both_truth_values(node: &ExprMatch) -> bool {
     let value = |arm: &Arm| match (pattern(arm), guard(arm)) {
         (Pat::Lit(syn::ExprLit { lit: Lit::Bool(literal), .. }), None) => Some(literal.value),
         _ => None,
     };
-    let values: Vec<Option<bool>> = node.arms.iter().map(value).collect();
-    matches!(values[..], [Some(first), Some(second)] if first != second)
+    let takes = |wanted: bool| node.arms.iter().filter_map(value).any(|value| value == wanted);
+    node.arms.last().and_then(value).is_some() && takes(true) && takes(false)
 }
 
 /// Returns the variable that a pattern binds to the whole value.
@@ -277,11 +308,81 @@ pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
     }
 }
 
+/// Returns the `match` that `matches!` stands for; `None` for other macros.
+pub(crate) fn of_matches(call: &Macro) -> Option<ExprMatch> {
+    if !call.path.segments.last().is_some_and(|last| last.ident == "matches") {
+        return None;
+    }
+    let parse = |input: syn::parse::ParseStream| -> syn::Result<ExprMatch> {
+        let value: Expr = input.parse()?;
+        input.parse::<syn::Token![,]>()?;
+        let rest: TokenStream = input.parse()?;
+        let rest = without_last_comma(rest);
+        syn::parse2(quote::quote!(match #value { #rest => true, _ => false }))
+    };
+    let mut node = syn::parse::Parser::parse2(parse, call.tokens.clone()).ok()?;
+    crate::ungroup::Ungroup.visit_expr_match_mut(&mut node);
+    Some(node)
+}
+
+fn without_last_comma(tokens: TokenStream) -> TokenStream {
+    let mut tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    tokens.pop_if(|last| matches!(last, TokenTree::Punct(punct) if punct.as_char() == ','));
+    tokens.into_iter().collect()
+}
+
+/// Rewrites `matches!(x, 1 | 5..=9)`, whose value is a `bool` for a host value and a mask for an array; `None` for
+/// other macros and for patterns that are Rust's.
+pub(crate) fn rewrite_matches(rewriter: &mut Rewriter<'_>, call: &Macro) -> Option<Expr> {
+    let mut node = of_matches(call)?;
+    if !is_chain(&node, |expr| rewriter.is_host(expr)) {
+        return None;
+    }
+    if let Some(tuple) = tuples::of(&node.expr).cloned() {
+        return tuples::rewrite_matches(rewriter, tuple, &node);
+    }
+    let (span, source_span) = (rewriter.at(call.path.span()), rewriter.at(node.expr.span()));
+    let matched = Matched::of(rewriter, &mut node.expr, source_span);
+    rewriter.scopes.push();
+    matched.declare(rewriter);
+    let mut condition = condition(rewriter, &node.arms[0], &matched.value, source_span)?;
+    rewriter.visit_expr_mut(&mut condition);
+    rewriter.scopes.pop();
+    Some(matched.around(condition, span))
+}
+
 /// The matched value: a place of the program, or a helper that holds the value; nothing if no arm reads it.
 struct Matched {
     value: TokenStream,
     /// The pattern that takes a value which is computed first.
     hoisted: Option<(TokenStream, TokenStream)>,
+}
+
+impl Matched {
+    /// Rewrites the matched value and finds where it is.
+    fn of(rewriter: &mut Rewriter<'_>, value: &mut Expr, span: Span) -> Matched {
+        if super::index::is_pure_place(value) && !matches!(unparenthesised(value), Expr::Index(_)) {
+            return Matched { value: unparenthesised(value).to_token_stream(), hoisted: None };
+        }
+        let helper = rewriter.helper("matched", span).to_token_stream();
+        rewriter.visit_expr_mut(value);
+        Matched { value: helper.clone(), hoisted: Some((helper, value.to_token_stream())) }
+    }
+
+    /// Declares the helper, if there is one.
+    fn declare(&self, rewriter: &mut Rewriter<'_>) {
+        if let Some((helper, _)) = &self.hoisted {
+            rewriter.scopes.declare(&syn::parse_quote!(#helper), None, false, false);
+        }
+    }
+
+    /// Computes the value before an expression that reads it.
+    fn around(self, inner: Expr, span: Span) -> Expr {
+        match self.hoisted {
+            None => inner,
+            Some((pattern, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #pattern => #inner })),
+        }
+    }
 }
 
 fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: bool) -> Expr {
@@ -296,16 +397,12 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
     let matched = if !is_used {
         rewriter.operand_in_place(&mut node.expr);
         Matched { value: TokenStream::new(), hoisted: Some((quote_spanned!(span=> _), node.expr.to_token_stream())) }
-    } else if super::index::is_pure_place(&node.expr) && !matches!(unparenthesised(&node.expr), Expr::Index(_)) {
-        Matched { value: unparenthesised(&node.expr).to_token_stream(), hoisted: None }
     } else {
-        let helper = rewriter.helper("matched", source_span).to_token_stream();
-        rewriter.visit_expr_mut(&mut node.expr);
-        Matched { value: helper.clone(), hoisted: Some((helper, node.expr.to_token_stream())) }
+        Matched::of(rewriter, &mut node.expr, source_span)
     };
     rewriter.scopes.push();
-    if let (Some((helper, _)), true) = (&matched.hoisted, is_used) {
-        rewriter.scopes.declare(&syn::parse_quote!(#helper), None, false, false);
+    if is_used {
+        matched.declare(rewriter);
     }
     let is_of_numbers = is_of_numbers(&node.arms);
     let arms = node.arms.iter().enumerate().map(|(at, arm)| {
@@ -318,10 +415,7 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
     rewriter.expected = expected;
     let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));
     rewriter.scopes.pop();
-    match matched.hoisted {
-        None => chained,
-        Some((pattern, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #pattern => #chained })),
-    }
+    matched.around(chained, span)
 }
 
 /// A `match` of more arms is divided into groups.
@@ -448,13 +542,15 @@ fn body(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, is_number
     let mut stmts = Vec::new();
     if let Some(name) = binding(pattern(arm)) {
         let span = rewriter.at(name.ident.span());
-        let value = if is_number {
+        let value = if name.by_ref.is_some() {
+            Expr::Verbatim(quote_spanned!(span=> &#matched))
+        } else if is_number {
             let private = rewriter.private(span);
             Expr::Verbatim(quote_spanned!(span=> #private::Operand::again(&#matched)))
         } else {
             bound(rewriter, matched, span)
         };
-        let pattern = Pat::Ident(syn::PatIdent { subpat: None, ..name.clone() });
+        let pattern = Pat::Ident(syn::PatIdent { by_ref: None, subpat: None, ..name.clone() });
         if let Ok(Stmt::Local(mut local)) = syn::parse2(quote_spanned!(span=> let #pattern = ();)) {
             if guard(arm).is_some() {
                 local.attrs.push(syn::parse_quote!(#[allow(unused_variables)]));
@@ -506,7 +602,7 @@ pub(crate) fn take_bound(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> O
 fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, span: Span) -> Option<Expr> {
     let test = tested(pattern(arm)).map(|pattern| test(rewriter, &pattern, matched, span));
     let guard = guard(arm).map(|guard| match binding(pattern(arm)) {
-        Some(name) => replaced(guard, &name.ident, matched),
+        Some(name) => replaced(guard, &name.ident, &as_bound(name, matched)),
         None => guard.clone(),
     });
     match (test, guard) {
@@ -517,6 +613,12 @@ fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, span
         }
         (test, guard) => test.or(guard),
     }
+}
+
+/// Returns the matched value as a variable of the pattern holds it.
+pub(crate) fn as_bound(name: &syn::PatIdent, matched: &TokenStream) -> TokenStream {
+    let span = name.ident.span();
+    if name.by_ref.is_some() { quote_spanned!(span=> &#matched) } else { matched.clone() }
 }
 
 /// Returns a guard in which the variable of its pattern is replaced by the matched value, which is not moved.

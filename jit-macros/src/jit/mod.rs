@@ -18,6 +18,7 @@ mod exit;
 mod first_value;
 mod index;
 mod jumps;
+mod lent;
 mod logic;
 mod macros;
 mod matching;

@@ -17,6 +17,7 @@ use super::branch::{self, Live, Want};
 use super::deferred;
 use super::directives::{Mode, Unroll};
 use super::exit::{Control, Why};
+use super::lent::Lent;
 use super::operators;
 use super::repeat::{Kind, Repeated, splits_lanes};
 use super::rewrite::{Rewriter, prepend, unparenthesised};
@@ -56,11 +57,11 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, node: ExprForLoop) -> Expr {
 /// Leaves a `for` to Rust; its body runs once for each iteration while tracing.
 fn native(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, unroll: Unroll) -> Expr {
     let host = rewriter.scopes.is_host(&node.expr) && matches!(unparenthesised(&node.expr), Expr::Range(_));
-    let source = (*node.expr).clone();
+    let lent = Lent::by_items_of(&node.expr, &rewriter.scopes);
     let span = rewriter.at(node.for_token.span);
     rewriter.visit_expr_mut(&mut node.expr);
     rewriter.scopes.push();
-    rewriter.scopes.declare_lent(&node.pat, &source, host);
+    rewriter.scopes.declare_lent(&node.pat, &lent, host);
     let mut before = rewriter.native_loop(&mut node.label, &mut node.body, node.for_token.span);
     rewriter.scopes.pop();
     if let Some((declare, iteration)) = budget(rewriter, unroll, span) {

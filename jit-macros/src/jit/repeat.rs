@@ -22,7 +22,7 @@ use super::exit::{Control, Loop, Region, Why};
 use super::logic::{is_plain, under_guard};
 use super::operators::borrowed;
 use super::rewrite::{Rewriter, prepend, state_tokens};
-use super::state::state_of;
+use super::state::{changes_state, state_of};
 use super::{deferred, directives, jumps, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
@@ -42,12 +42,24 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr 
         return rewritten;
     }
     let span = node.while_token.span;
+    if changes_state(&node.cond, &rewriter.scopes) && mode.bound().is_none() {
+        rewriter.mode = mode;
+        return rewrite_endless(rewriter, tested_inside(node));
+    }
     deferred::redeclare(rewriter, &mut node.body);
     Repeated::new(rewriter, Kind::While, span, &[&node.cond], &node.body).in_mode(&mode).rewrite(
         Some(*node.cond),
         node.body,
         node.label,
     )
+}
+
+/// Returns `loop { if c {} else { break; } A }` for `while c { A }`: lanes keep what a condition changes before it is
+/// false.
+fn tested_inside(node: ExprWhile) -> ExprLoop {
+    let (span, condition, mut body) = (node.while_token.span, node.cond, node.body);
+    body.stmts.insert(0, syn::parse_quote_spanned!(span=> if #condition {} else { break; }));
+    ExprLoop { attrs: node.attrs, label: node.label, loop_token: syn::Token![loop](span), body }
 }
 
 /// Rewrites a `loop`.
@@ -251,6 +263,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
     /// Generates the decision whether to run the body.
     fn test(&mut self, condition: Condition, region: &Region) -> TokenStream {
         let Condition { value, is_plain, state, span } = condition;
+        let checks = self.checks(&state);
         let guard = Ident::new(&self.guard.to_string(), span);
         let private = self.rewriter.private(span);
         let seen = match &region.witness {
@@ -272,7 +285,16 @@ impl<'r, 'a> Repeated<'r, 'a> {
             let value = under_guard(self.rewriter, &side, state, &open, &lifted, false, span);
             quote_spanned!(span=> #private::WhileCondition::test(&#value, &mut #guard))
         };
-        quote_spanned!(span=> if !#test { break; })
+        quote_spanned!(span=> if !#test { break; } #checks)
+    }
+
+    /// Generates the checks that a condition has not changed what methods that it calls may change.
+    fn checks(&self, state: &[(String, TokenStream, Span)]) -> TokenStream {
+        let checks = state.iter().map(|(name, place, span)| {
+            let guard = Ident::new(&self.guard.to_string(), *span);
+            quote_spanned!(*span=> #guard.check_unchanged(#name, &#place);)
+        });
+        traced_only(&self.guard, &checks.collect(), self.span)
     }
 
     /// Generates the exit from the loop after its last iteration.

@@ -5,6 +5,7 @@
 
 use super::directives::Mode;
 use super::exit::{Control, Exits, Frame};
+use super::lent::Lent;
 use super::place::Place;
 use super::scope::{Scopes, identifiers};
 use super::warning;
@@ -30,6 +31,8 @@ pub(crate) struct Rewriter<'a> {
     /// Set in the value of a jump that may be traced: variables older than this are mentioned in code that is recorded
     /// later.
     pub(crate) given_since: Option<usize>,
+    /// What the last parameter of the next closure is lent.
+    pub(crate) closure_lent: Lent,
     /// Whether nothing of the statement remains after the next expression.
     pub(crate) is_whole_statement: bool,
     /// Set inside `#[host]` statements.
@@ -75,6 +78,7 @@ impl<'a> Rewriter<'a> {
             controls: Vec::new(),
             exits: Exits::default(),
             given_since: None,
+            closure_lent: Lent::Nothing,
             is_whole_statement: false,
             mentioned_later: Vec::new(),
             expected: None,

@@ -1,5 +1,6 @@
 //! The local variables that are visible at a point of the function, with those that certainly hold host values.
 
+use super::lent::Lent;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::{BinOp, Expr, FnArg, Pat, ReceiverKind, Type, UnOp};
 
@@ -110,8 +111,14 @@ impl Scopes {
             FnArg::Receiver(receiver) => {
                 let mut binding = Binding::new(&Ident::new("self", receiver.self_token.span));
                 match &receiver.kind {
-                    ReceiverKind::Reference(_, _, mutable) => binding.by_mut_ref = mutable.is_some(),
-                    ReceiverKind::Typed(_, ty) => binding.by_mut_ref = is_mut_reference(ty),
+                    ReceiverKind::Reference(_, _, mutable) => {
+                        binding.by_mut_ref = mutable.is_some();
+                        binding.ty = Some(syn::parse_quote!(&Self));
+                    }
+                    ReceiverKind::Typed(_, ty) => {
+                        binding.by_mut_ref = is_mut_reference(ty);
+                        binding.ty = Some((**ty).clone());
+                    }
                     _ => binding.mutable = receiver.mutability.is_some(),
                 }
                 self.bindings.push(binding);
@@ -138,29 +145,30 @@ impl Scopes {
                 }
             }
             other => {
+                let before = self.bindings.len();
                 for (name, mutable, by_mut_ref) in pattern_names(other) {
                     self.bindings.push(Binding { mutable, by_mut_ref, host, ..Binding::new(&name) });
+                }
+                if let Some(ty) = ty {
+                    self.mark_lent(before, other, &Lent::by_type(ty));
                 }
             }
         }
     }
 
-    /// Declares the variables of a pattern whose value comes from an expression that certainly lends by `&mut`, such as
-    /// `xs.iter_mut()`.
-    pub(crate) fn declare_lent(&mut self, pattern: &Pat, source: &Expr, host: bool) {
+    /// Declares the variables of a pattern that takes apart a value which lends something.
+    pub(crate) fn declare_lent(&mut self, pattern: &Pat, lent: &Lent, host: bool) {
         let before = self.bindings.len();
         self.declare(pattern, None, host, false);
-        if !lends_mutably(source) {
-            return;
-        }
-        let counted = matches!(source, Expr::MethodCall(call) if call.method == "enumerate");
-        let skipped = match pattern {
-            Pat::Tuple(tuple) if counted => tuple.elems.first().map_or(0, |first| pattern_names(first).len()),
-            Pat::Tuple(_) => return,
-            _ => 0,
-        };
-        for binding in &mut self.bindings[before + skipped..] {
-            binding.by_mut_ref = !binding.mutable;
+        self.mark_lent(before, pattern, lent);
+    }
+
+    /// Marks the `&mut` references among the variables declared since a mark.
+    fn mark_lent(&mut self, before: usize, pattern: &Pat, lent: &Lent) {
+        let mut references = Vec::new();
+        lent.names(pattern, &mut references);
+        for binding in &mut self.bindings[before..] {
+            binding.by_mut_ref |= !binding.mutable && references.contains(&binding.name);
         }
     }
 
@@ -208,20 +216,12 @@ impl Scopes {
                 HOST_RESULTS.contains(&name.as_str())
                     || (self.is_host(&call.receiver) && call.args.iter().all(|argument| self.is_host(argument)))
             }
-            Expr::Macro(call) => call.mac.path.is_ident("matches") || call.mac.path.is_ident("cfg"),
+            Expr::Macro(call) => match super::matching::of_matches(&call.mac) {
+                Some(node) => !super::matching::is_chain(&node, |expr| self.is_host(expr)),
+                None => call.mac.path.is_ident("matches") || call.mac.path.is_ident("cfg"),
+            },
             _ => false,
         }
-    }
-}
-
-/// Returns whether an expression yields `&mut` references: by its form, or by the name of a method in its chain.
-fn lends_mutably(expr: &Expr) -> bool {
-    match expr {
-        Expr::Reference(reference) => reference.mutability.is_some(),
-        Expr::Paren(inner) => lends_mutably(&inner.expr),
-        Expr::Try(inner) => lends_mutably(&inner.expr),
-        Expr::MethodCall(call) => call.method.to_string().ends_with("_mut") || lends_mutably(&call.receiver),
-        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use syn::{BinOp, Block, Expr, Macro, Pat, Stmt};
 
 /// Returns the state of a region, each place once; a place covers its parts.
 pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], scopes: &Scopes) -> Vec<Place> {
-    let mut finder = Finder { scopes, inner: Vec::new(), found: Vec::new() };
+    let mut finder = Finder { scopes, inner: Vec::new(), found: Vec::new(), is_certain: false };
     for part in parts {
         finder.visit_expr(part);
     }
@@ -21,6 +21,13 @@ pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], scopes: &Scopes) -> V
         finder.visit_block(block);
     }
     reduce(finder.found)
+}
+
+/// Returns whether an expression certainly changes a place outside it: by an assignment, or by lending it as `&mut`.
+pub(crate) fn changes_state(expr: &Expr, scopes: &Scopes) -> bool {
+    let mut finder = Finder { scopes, inner: Vec::new(), found: Vec::new(), is_certain: true };
+    finder.visit_expr(expr);
+    !finder.found.is_empty()
 }
 
 /// Retains the places that no other one covers, in the order in which they were found.
@@ -75,6 +82,8 @@ struct Finder<'a> {
     /// Names declared inside the region, innermost last.
     inner: Vec<Ident>,
     found: Vec<Place>,
+    /// Whether to find only places that certainly change.
+    is_certain: bool,
 }
 
 impl Finder<'_> {
@@ -104,7 +113,7 @@ impl Finder<'_> {
         if by_mut_ref && place.steps.is_empty() {
             place.steps.push(super::place::Step::Deref);
         }
-        if mutable || by_mut_ref {
+        if (mutable || by_mut_ref) && !self.is_certain {
             self.found.push(place);
         }
     }
@@ -250,6 +259,10 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_macro(&mut self, call: &Macro) {
+        if let Some(node) = super::matching::of_matches(call) {
+            self.read(&node.expr);
+            return node.arms.iter().for_each(|arm| self.visit_arm(arm));
+        }
         match super::macros::arguments(call) {
             Some(arguments) => arguments.iter().for_each(|argument| match argument {
                 // `name = value` of a format string assigns nothing.

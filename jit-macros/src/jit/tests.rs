@@ -151,6 +151,27 @@ fn elements_of_a_mutable_iterator_are_state() {
 }
 
 #[test]
+fn variables_bound_to_mutable_references_are_state() {
+    let state = |code: proc_macro2::TokenStream| {
+        let got = body(code);
+        ["a", "b"].map(|name| got.contains(&format!("save (\"{name}\"")))
+    };
+    let zipped =
+        quote! { fn f(m: Mask, p: &mut [T], q: &[T]) { for (a, b) in p.iter_mut().zip(q) { if m { g(a, b); } } } };
+    assert_eq!(state(zipped), [true, false]);
+    let of_a_map = quote! { fn f(m: Mask, mut p: M) { for (a, b) in &mut p { if m { a.bump(); b.bump(); } } } };
+    assert_eq!(state(of_a_map), [false, true]);
+    let parts = quote! { fn f(m: Mask, p: &mut P) { let P(a, &mut b) = p; if m { a.bump(); b.bump(); } } };
+    assert_eq!(state(parts), [true, false]);
+    let parameters = quote! { fn f(m: Mask, (a, b): (&mut T, &T)) { if m { a.bump(); b.bump(); } } };
+    assert_eq!(state(parameters), [true, false]);
+    let in_a_closure = quote! { fn f(m: Mask, mut p: V) { p.iter_mut().for_each(|a| if m { a.bump(); }) } };
+    assert_eq!(state(in_a_closure), [true, false]);
+    let values = quote! { fn f(m: Mask, mut p: V) { let a = p.last_mut().unwrap().clone(); if m { g(a); a.b(); } } };
+    assert_eq!(state(values), [false, false]);
+}
+
+#[test]
 fn arguments_by_mut_reference_may_change_through_the_result() {
     let got = body(quote! {
         fn f(m: Mask, mut a: Float) { let r = pick(&mut a); let n = count(&a); if m { r.bump(); n.bump(); } }

@@ -6,7 +6,7 @@
 
 use super::branch::Want;
 use super::matching::{
-    self, Shape, binding, chained, guard, has_let, is_plain, pattern, replaced, test, tested, tests_literal,
+    self, Shape, as_bound, binding, chained, guard, has_let, is_plain, pattern, replaced, test, tested, tests_value,
 };
 use super::operators::reference_to;
 use super::place::is_place;
@@ -34,9 +34,9 @@ pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
 pub(crate) fn shape(tuple: &ExprTuple, arms: &[Arm]) -> Shape {
     let count = tuple.elems.len();
     let Some(cases) = all_cases(arms, count) else { return Shape::Other };
-    let has_literal = cases.iter().flatten().flatten().any(tests_literal);
+    let has_value = cases.iter().flatten().flatten().any(tests_value);
     let has_guard = arms.iter().any(|arm| guard(arm).is_some());
-    if !(has_literal || has_guard) || arms.iter().filter_map(guard).any(has_let) {
+    if !(has_value || has_guard) || arms.iter().filter_map(guard).any(has_let) {
         return Shape::Other;
     }
     let takes_all = |cases: &Vec<Vec<Pat>>| cases.iter().any(|parts| parts.iter().all(matching::is_irrefutable));
@@ -54,7 +54,7 @@ pub(crate) fn exhausted(rewriter: &mut Rewriter<'_>, tuple: &mut ExprTuple, arms
     let cases = all_cases(arms, tuple.elems.len()).unwrap_or_default();
     for (at, element) in tuple.elems.iter_mut().enumerate() {
         rewriter.visit_expr_mut(element);
-        if cases.iter().flatten().any(|parts| tests_literal(&parts[at])) {
+        if cases.iter().flatten().any(|parts| tests_value(&parts[at])) {
             matching::exhausted(rewriter, element);
         }
     }
@@ -110,10 +110,7 @@ pub(crate) fn rewrite(
     let expected = rewriter.expected.take();
     let parts: Vec<Part> = tuple.elems.iter_mut().map(|element| Part::of(rewriter, element)).collect();
     rewriter.scopes.push();
-    for part in &parts {
-        let name = &part.name;
-        rewriter.scopes.declare(&syn::parse_quote!(#name), None, part.is_host, false);
-    }
+    declare(rewriter, &parts);
     let last = node.arms.len() - 1;
     let arms: Vec<(Option<Expr>, Block, Span)> = node
         .arms
@@ -131,6 +128,28 @@ pub(crate) fn rewrite(
     rewriter.scopes.pop();
     let names = parts.iter().map(|part| &part.name);
     Expr::Verbatim(quote_spanned!(span=> match #tuple { (#(#names),*) => #chained }))
+}
+
+/// Rewrites `matches!((a, b), (0, 1..=9))`, whose `match` is a chain: its value is the condition of the first arm.
+pub(crate) fn rewrite_matches(rewriter: &mut Rewriter<'_>, mut tuple: ExprTuple, node: &ExprMatch) -> Option<Expr> {
+    let span = rewriter.at(node.match_token.span);
+    let parts: Vec<Part> = tuple.elems.iter_mut().map(|element| Part::of(rewriter, element)).collect();
+    let arm = &node.arms[0];
+    let cases = cases(pattern(arm), parts.len())?;
+    rewriter.scopes.push();
+    declare(rewriter, &parts);
+    let mut condition = condition(rewriter, arm, &cases, &parts)?;
+    rewriter.visit_expr_mut(&mut condition);
+    rewriter.scopes.pop();
+    let names = parts.iter().map(|part| &part.name);
+    Some(Expr::Verbatim(quote_spanned!(span=> match #tuple { (#(#names),*) => #condition })))
+}
+
+fn declare(rewriter: &mut Rewriter<'_>, parts: &[Part]) {
+    for part in parts {
+        let name = &part.name;
+        rewriter.scopes.declare(&syn::parse_quote!(#name), None, part.is_host, false);
+    }
 }
 
 /// A part of the tuple, in a generated variable.
@@ -193,7 +212,9 @@ fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, cases: &[Vec<Pat>], parts: 
         let bound = cases.first().into_iter().flatten().zip(parts);
         bound
             .filter_map(|(pattern, part)| binding(pattern).map(|name| (name, part)))
-            .fold(guard.clone(), |guard, (name, part)| replaced(&guard, &name.ident, &part.name.to_token_stream()))
+            .fold(guard.clone(), |guard, (name, part)| {
+                replaced(&guard, &name.ident, &as_bound(name, &part.name.to_token_stream()))
+            })
     });
     let guard_span = guard.as_ref().map_or(arm.pat.span(), Spanned::span);
     joined(test.into_iter().chain(guard).collect(), and, rewriter.at(guard_span))
@@ -213,8 +234,8 @@ fn body(rewriter: &Rewriter<'_>, arm: &Arm, cases: &[Vec<Pat>], parts: &[Part]) 
     let mut stmts: Vec<Stmt> = Vec::new();
     for (pattern, part) in cases.first().into_iter().flatten().zip(parts) {
         let Some(name) = binding(pattern) else { continue };
-        let (span, value) = (rewriter.at(name.ident.span()), &part.name);
-        let variable = Pat::Ident(syn::PatIdent { subpat: None, ..name.clone() });
+        let (span, value) = (rewriter.at(name.ident.span()), as_bound(name, &part.name.to_token_stream()));
+        let variable = Pat::Ident(syn::PatIdent { by_ref: None, subpat: None, ..name.clone() });
         let allowed = guard(arm).map(|_| quote_spanned!(span=> #[allow(unused_variables)]));
         stmts.push(syn::parse_quote_spanned!(span=> #allowed let #variable = #value;));
     }

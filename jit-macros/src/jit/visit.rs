@@ -2,8 +2,9 @@
 
 use super::branch::{self, Want};
 use super::exit::{Control, Frame, region_of};
+use super::lent::Lent;
 use super::rewrite::{Rewriter, expected_type, unparenthesised};
-use super::scope::{has_owner, may_lend_mutably, plain_name};
+use super::scope::{has_owner, may_lend_mutably, plain_name, ungrouped};
 use super::state::{assignment_targets, is_assigning};
 use super::{assertion, cast, index, logic, macros, matching, operators, range, repeat, warning};
 use proc_macro2::{Ident, Span};
@@ -31,7 +32,7 @@ impl Rewriter<'_> {
     /// Rewrites the source of a pattern, which may bind parts of a place.
     fn source(&mut self, expr: &mut Expr) {
         match unparenthesised(expr) {
-            Expr::Index(_) => self.operand_in_place(expr),
+            Expr::Index(_) | Expr::Field(_) => self.operand_in_place(expr),
             _ => self.visit_expr_mut(expr),
         }
     }
@@ -44,35 +45,35 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Clones a variable that is moved here although a later arm of the same `if` mentions it: a traced condition
-    /// records both arms.
+    /// Clones a variable, or a field of one, that is moved here although a later arm of the same `if` mentions the
+    /// variable: a traced condition records both arms.
     fn share(&mut self, expr: &mut Expr) {
-        let Expr::Path(path) = &*expr else { return };
-        let Some(name) = path.path.get_ident() else { return };
+        let Some(name) = moved_variable(expr) else { return };
         let Some((age, binding)) = self.scopes.find(name) else { return };
         let text = name.to_string();
         let again = self.mentioned_later.iter().any(|(mark, names)| age < *mark && names.contains(&text))
             || self.given_since.is_some_and(|mark| age < mark);
         let is_copied = binding.host && !binding.ty.as_ref().is_some_and(has_owner);
-        if again && !is_copied && !binding.by_mut_ref {
-            let span = self.at(name.span());
-            let (private, value) = (self.private(span), name.clone());
-            let guards: Vec<Ident> = self.guards();
-            if guards.is_empty() {
-                return;
-            }
-            let guards: Vec<Ident> = guards.iter().map(|guard| Ident::new(&guard.to_string(), span)).collect();
-            let guards = self.stages(&guards, span);
-            self.shared += 1;
-            let (stage, shared) = (self.helper("stage", span), self.helper("shared", span));
-            *expr = Expr::Verbatim(quote_spanned! {span=> {
-                let #stage = #private::joined(#guards);
-                #[allow(unreachable_code)]
-                let #shared = if #stage.is_host() { #stage.host_only(); #value }
-                    else { #stage.traced_only(); #stage.share(&#value) };
-                #shared
-            }});
+        // A field behind a reference cannot move.
+        let is_behind = matches!(expr, Expr::Field(_)) && binding.ty.as_ref().is_some_and(is_reference);
+        if !again || is_copied || is_behind || binding.by_mut_ref {
+            return;
         }
+        let span = self.at(name.span());
+        let guards: Vec<Ident> = self.guards();
+        if guards.is_empty() {
+            return;
+        }
+        let guards: Vec<Ident> = guards.iter().map(|guard| Ident::new(&guard.to_string(), span)).collect();
+        let (private, guards) = (self.private(span), self.stages(&guards, span));
+        self.shared += 1;
+        let (stage, value) = (self.helper("stage", span), &*expr);
+        // The moved value is the end of the block, so that a `&mut` reference is lent again there as it was before.
+        *expr = Expr::Verbatim(quote_spanned! {span=> {
+            let #stage = #private::joined(#guards);
+            #[allow(unreachable_code)]
+            if #stage.is_host() { #stage.host_only(); #value } else { #stage.traced_only(); #stage.share(&#value) }
+        }});
     }
 
     /// Rewrites a condition that may contain `let` patterns, whose variables stay declared.
@@ -83,14 +84,14 @@ impl Rewriter<'_> {
                 self.host_condition(&mut binary.right);
             }
             Expr::Let(node) => {
-                let source = (*node.expr).clone();
+                let lent = Lent::by(&node.expr, &self.scopes);
                 let is_host = self.is_host(&node.expr);
                 self.operand_in_place(&mut node.expr);
-                if !is_host && matching::tests_literal(&node.pat) {
+                if !is_host && matching::tests_value(&node.pat) {
                     matching::decide(self, &mut node.expr);
                 }
                 self.visit_pat_mut(&mut node.pat);
-                self.scopes.declare_lent(&node.pat, &source, false);
+                self.scopes.declare_lent(&node.pat, &lent, false);
             }
             other if self.is_host(other) => self.visit_expr_mut(other),
             other => {
@@ -164,15 +165,15 @@ impl Rewriter<'_> {
     }
 
     /// Rewrites the arms of a `match` that remains Rust's.
-    pub(crate) fn arms(&mut self, node: &mut syn::ExprMatch, source: &Expr, is_whole: bool) {
+    pub(crate) fn arms(&mut self, node: &mut syn::ExprMatch, lent: &Lent, is_whole: bool) {
         self.expected = None;
-        node.arms.iter_mut().for_each(|arm| self.arm(arm, source, is_whole));
+        node.arms.iter_mut().for_each(|arm| self.arm(arm, lent, is_whole));
     }
 
-    fn arm(&mut self, arm: &mut syn::Arm, source: &Expr, is_whole: bool) {
+    fn arm(&mut self, arm: &mut syn::Arm, lent: &Lent, is_whole: bool) {
         self.scopes.push();
         let pattern = if let Pat::Guard(guarded) = &arm.pat { &guarded.pat } else { &arm.pat };
-        self.scopes.declare_lent(pattern, source, false);
+        self.scopes.declare_lent(pattern, lent, false);
         self.visit_pat_mut(&mut arm.pat);
         self.is_whole_statement = is_whole;
         let deferred = self.scopes.deferred();
@@ -186,10 +187,13 @@ impl Rewriter<'_> {
             ReturnType::Type(_, ty) => expected_type(ty),
             ReturnType::Default => None,
         };
+        let lent = std::mem::replace(&mut self.closure_lent, Lent::Nothing);
         self.controls.push(Control::Function(Frame { output, ..Frame::default() }));
         self.scopes.push();
-        for input in &closure.inputs {
-            self.scopes.declare(input, None, false, false);
+        let last = closure.inputs.len().saturating_sub(1);
+        for (at, input) in closure.inputs.iter().enumerate() {
+            let lent = if at == last { &lent } else { &Lent::Nothing };
+            self.scopes.declare_lent(input, lent, false);
         }
         let outer = self.given_since.take();
         self.is_whole_statement = true;
@@ -212,6 +216,19 @@ impl Rewriter<'_> {
             self.visit_expr_mut(argument);
         }
     }
+}
+
+/// Returns the variable that an expression moves, or moves a field of.
+fn moved_variable(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Path(path) => path.path.get_ident(),
+        Expr::Field(field) => moved_variable(&field.base),
+        _ => None,
+    }
+}
+
+fn is_reference(ty: &Type) -> bool {
+    matches!(ungrouped(ty), Type::Reference(_))
 }
 
 impl VisitMut for Rewriter<'_> {
@@ -260,26 +277,35 @@ impl VisitMut for Rewriter<'_> {
                 }
             }
             Expr::Unsafe(node) => self.block(&mut node.block, false),
-            Expr::Macro(node) => match assertion::rewrite(self, &node.mac) {
-                Some(assertion) => *expr = assertion,
-                None => self.visit_macro_mut(&mut node.mac),
-            },
+            Expr::Macro(node) => {
+                match assertion::rewrite(self, &node.mac).or_else(|| matching::rewrite_matches(self, &node.mac)) {
+                    Some(rewritten) => *expr = rewritten,
+                    None => self.visit_macro_mut(&mut node.mac),
+                }
+            }
             Expr::Closure(node) => self.closure(node),
             Expr::Assign(node) => self.assignment(node),
             Expr::Break(_) | Expr::Continue(_) | Expr::Return(_) => self.jump(expr),
             Expr::Try(node) => self.try_operator(node),
             Expr::Reference(node) => self.operand_in_place(&mut node.expr),
             Expr::RawAddr(node) => self.operand_in_place(&mut node.expr),
+            Expr::Field(_) if moved_variable(expr).is_some() => self.share(expr),
             Expr::Field(_) => self.operand_in_place(expr),
             Expr::Index(_) => index::read(self, expr),
             Expr::Cast(_) => cast::rewrite(self, expr),
             Expr::MethodCall(node) => {
                 let span = node.method.span();
+                let lent = Lent::to_closure_of(node, &self.scopes);
                 let shared = node.args.is_empty() && (node.method == "borrow_mut" || node.method == "lock");
                 if !index::read_by_method(self, node) {
                     self.operand_in_place(&mut node.receiver);
                 }
-                node.args.iter_mut().for_each(|argument| self.argument(argument));
+                for argument in &mut node.args {
+                    if let Expr::Closure(_) = argument {
+                        self.closure_lent = lent.clone();
+                    }
+                    self.argument(argument);
+                }
                 if shared {
                     let regions = self.regions(true);
                     self.pass_through(&mut node.receiver, "Shared", &regions, span);
@@ -322,6 +348,7 @@ impl VisitMut for Rewriter<'_> {
 
     fn visit_local_mut(&mut self, local: &mut Local) {
         let source = local.init.as_ref().map(|init| (*init.expr).clone());
+        let lent = source.as_ref().map_or(Lent::Nothing, |source| Lent::by(source, &self.scopes));
         let host = match &mut local.init {
             Some(init) => {
                 let host = self.scopes.is_host(&init.expr);
@@ -351,7 +378,7 @@ impl VisitMut for Rewriter<'_> {
             local.attrs.push(syn::parse_quote!(#[allow(unused_mut)]));
         }
         match &source {
-            Some(source) => self.scopes.declare_lent(&local.pat, source, host),
+            Some(_) => self.scopes.declare_lent(&local.pat, &lent, host),
             None => {
                 self.scopes.declare(&local.pat, None, false, false);
                 self.scopes.defer(before);

@@ -13,13 +13,13 @@ use crate::devices::on_each_device;
 /// results do not change.
 static SETTINGS: Mutex<()> = Mutex::new(());
 
-struct Settings {
+pub(crate) struct Settings {
     threads: usize,
     _guard: MutexGuard<'static, ()>,
 }
 
 impl Settings {
-    fn hold() -> Settings {
+    pub(crate) fn hold() -> Settings {
         let guard = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
         Settings { threads: threads(), _guard: guard }
     }

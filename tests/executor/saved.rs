@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use jit::executor::{ArgumentKind, GivenArgument, GivenArray, UntypedExecutor};
 use jit::prelude::*;
-use jit::{Result, Signature};
+use jit::{Element as _, Result, Signature};
 
 use crate::on_each_device;
 
@@ -357,4 +359,141 @@ fn gradients_do_not_flow_through_a_file() {
         assert_eq!(loaded.call(2.0, &x.detach(), Float::from([3.0, 4.0]))?.to_vec()?, [5.0, 8.0]);
         Ok(())
     });
+}
+
+/// Values that a program in another language does not pass: text, lengths, keys, and what the host decided by.
+#[derive(Clone, Traverse)]
+struct Model {
+    name: String,
+    layers: BTreeMap<String, Float>,
+    shared: Arc<Float>,
+    again: Arc<Float>,
+    order: usize,
+    unit: char,
+}
+
+#[jit]
+fn modelled(
+    model: &mut Model,
+    text: &str,
+    x: &Float,
+    steps: isize,
+    gain: Option<&Float>,
+    none: Option<&Float>,
+) -> Float {
+    assert!(none.is_none());
+    for layer in model.layers.values_mut() {
+        *layer += model.name.len() as f32;
+    }
+    let sum = model.layers.values().fold(x.clone(), |sum, layer| sum + layer);
+    let sum = if text == "an array of f32" { sum * model.order as f32 } else { sum };
+    let sum = sum + steps as f32 * x;
+    gain.map_or(sum.clone(), |gain| sum * gain) + &*model.shared - &*model.again
+}
+
+fn model(arrays: [Float; 3]) -> Model {
+    let [a, b, shared] = arrays;
+    let layers = BTreeMap::from([("an array of f32".to_owned(), a), ("b".to_owned(), b)]);
+    let shared = Arc::new(shared);
+    // The array at two places is passed once.
+    let again = Arc::clone(&shared);
+    Model { name: "é".into(), layers, shared, again, order: 3, unit: 'm' }
+}
+
+#[test]
+fn texts_keys_and_shared_arrays_are_among_the_arguments_of_other_languages() {
+    on_each_device(|| {
+        let file = File::new("modelled");
+        let arrays = |n: usize| [0, 1, 2].map(|k| Float::from((0..n).map(|i| (i + k) as f32).collect::<Vec<_>>()));
+        let (mut own, x) = (model(arrays(5)), Float::placeholder(5));
+        modelled::compile(&mut own, "an array of f32", &x, 2, Some(&Float::placeholder(5)), None)?.save(&file)?;
+        let bytes = std::fs::read(&file).unwrap();
+        // SAFETY: the file is ours.
+        let executor = unsafe { UntypedExecutor::from_bytes(&bytes, Device::Interpreter) }?;
+        let known: Vec<(&str, bool, String)> = executor
+            .arguments()
+            .iter()
+            .map(|one| {
+                let is_changed = matches!(one.kind, ArgumentKind::Array { is_changed: true, .. });
+                (one.path.as_str(), is_changed, one.ty.to_string())
+            })
+            .collect();
+        let layer = |key: &str| format!("model.layers[{key:?}]");
+        let (first, second) = (layer("an array of f32"), layer("b"));
+        let float = || "f32".to_owned();
+        let wanted = [(&*first, true), (&second, true), ("model.shared", false), ("x", false)];
+        let wanted = wanted.into_iter().map(|(path, is_changed)| (path, is_changed, float()));
+        let wanted = wanted.chain([("steps", false, "i64".to_owned()), ("gain", false, float())]);
+        assert_eq!(known, wanted.collect::<Vec<_>>());
+        let floats = |array: &[f32]| array.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+        let given = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [0.5, 2.0]].map(|array| floats(&array));
+        let array = |at: usize| GivenArgument::Array(f32::TYPE, GivenArray { bytes: &given[at], shape: &[] });
+        let steps = GivenArgument::Number(i64::TYPE, -3_i64 as u64);
+        let results = executor.call(&[array(0), array(1), array(2), array(3), steps, array(4)])?;
+        let read = |at: usize| {
+            let mut bytes = vec![0; 8];
+            results[at].read(&mut bytes)?;
+            Ok::<_, jit::Error>(bytes)
+        };
+        assert_eq!((read(0)?, read(1)?), (floats(&[3.0, 4.0]), floats(&[5.0, 6.0])));
+        let sum = |x: f32, a: f32, b: f32, gain: f32| ((x + a + b) * 3.0 + -3.0 * x) * gain;
+        assert_eq!(read(2)?, floats(&[sum(7.0, 3.0, 5.0, 0.5), sum(8.0, 4.0, 6.0, 2.0)]));
+        Ok(())
+    });
+}
+
+/// A list.
+#[derive(Clone, Traverse)]
+struct Chain {
+    value: Float,
+    next: Option<Box<Chain>>,
+}
+
+/// A tree, in which a variant contains the type within other types.
+#[derive(Clone, Traverse)]
+enum Tree<T: jit::Element> {
+    Leaf(Array<T>),
+    Fork([Box<Self>; 2]),
+    Named(BTreeMap<String, (u32, Vec<Tree<T>>)>),
+}
+
+#[jit]
+fn grown(x: &Float, #[constexpr] length: usize) -> (Chain, Tree<f32>) {
+    let end = Chain { value: x.clone(), next: None };
+    let chain = (1..length).fold(end, |next, at| Chain { value: x + at as f32, next: Some(Box::new(next)) });
+    let fork = Tree::Fork([Tree::Leaf(x * 2.0), Tree::Leaf(x * 3.0)].map(Box::new));
+    (chain, Tree::Named(BTreeMap::from([("a".to_owned(), (7, vec![fork, Tree::Leaf(x.clone())]))])))
+}
+
+#[test]
+fn types_that_contain_themselves_are_built() {
+    on_each_device(|| {
+        let file = File::new("grown");
+        grown::compile(&Float::placeholder(4), 30)?.save(&file)?;
+        let (chain, tree) = grown::load(&file)?.call(&Float::from([1.0, 2.0]))?;
+        let mut found = vec![];
+        let mut part = Some(&chain);
+        while let Some(Chain { value, next }) = part {
+            found.push(value.get(1)?);
+            part = next.as_deref();
+        }
+        assert_eq!(found, (0..30).rev().map(|at| 2.0 + at as f32).collect::<Vec<_>>());
+        let Tree::Named(named) = tree else { panic!("another variant") };
+        let (7, [Tree::Fork([left, right]), Tree::Leaf(x)]) = (named["a"].0, &named["a"].1[..]) else {
+            panic!("other parts")
+        };
+        let (Tree::Leaf(left), Tree::Leaf(right)) = (&**left, &**right) else { panic!("other leaves") };
+        assert_eq!([left.to_vec()?, right.to_vec()?, x.to_vec()?], [vec![2.0, 4.0], vec![3.0, 6.0], vec![1.0, 2.0]]);
+        Ok(())
+    });
+}
+
+#[test]
+fn long_lists_are_built_on_any_stack() -> Result<()> {
+    let end = Chain { value: Float::zeros(1), next: None };
+    let chain = (1..5000).fold(end, |next, _| Chain { value: Float::zeros(1), next: Some(Box::new(next)) });
+    let signature = Signature::of(&chain)?;
+    let built: Chain = signature.build(signature.zeros())?;
+    assert_eq!(Signature::of(&built)?, signature);
+    Ok(())
 }

@@ -65,3 +65,26 @@ fn lanes_are_checked_in_debugging_runs() {
     }
     assert_eq!((checked::stats().recordings, checked::stats().direct), (0, 12));
 }
+
+#[freeze]
+fn repeated(x: &Float, times: u32, kind: &str) -> Float {
+    let x = if kind == "b" { -x } else { x.clone() };
+    (1..times).fold(x.clone(), |sum, _| sum + &x)
+}
+
+// rows: F096
+#[test]
+fn an_argument_that_has_many_values_is_one_cause() {
+    crate::frozen_only!();
+    let call = |times: u32, kind: &str| assert_eq!(values(&repeated(&Float::from([1.0, 2.0]), times, kind)).len(), 2);
+    for (times, kind) in [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (4, "b"), (1, "b")] {
+        call(times, kind);
+    }
+    let text = repeated::explain().to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((repeated::stats().recordings, lines.len()), (6, 3), "{text}");
+    assert!(lines[0].starts_with("the first call is recorded"), "{text}");
+    assert!(lines[1].starts_with("`times` was 1 (u32) and is 2 (u32)"), "{text}");
+    assert!(lines[1].ends_with(", and 3 more times with other values"), "{text}");
+    assert!(lines[2].starts_with("`kind` was a and is b"), "{text}");
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jit::Result;
 use jit::prelude::*;
 
-use crate::{is_frozen, tested_devices};
+use crate::{floats, is_frozen, tested_devices, values};
 
 /// Runs a test on each device; what a recording is saved of needs recordings, and counts that no body takes part in.
 fn on_each_device(test: impl Fn() -> Result<()>) {
@@ -223,6 +223,35 @@ fn a_file_of_another_function_is_refused() {
         let refused = counting::load(&file).unwrap_err().to_string();
         let wanted = "the argument `counter` is `&mut Counter`, and was `&Array<f32>` when `plus_one` was saved";
         assert!(refused.contains(wanted), "{refused}");
+        Ok(())
+    });
+}
+
+#[freeze]
+fn parts_of(x: &Float, first: &Float) -> (Float, Float, Vec<Float>) {
+    (Float::concat(&[x, first]) * 2.0, x.reverse() + 1.0, vec![x.sum() + first.sum(), Float::concat(&[x, x])])
+}
+
+// No step of a recording computes an array without elements.
+#[test]
+fn recordings_with_empty_results_are_loaded() {
+    on_each_device(|| {
+        let file = File::new("empty");
+        let calls = || {
+            let each = [(0, 3), (0, 0), (4, 0), (2, 5), (0, 7)].map(|(n, m)| {
+                let (all, turned, more) = parts_of(&floats(n, 1), &floats(m, 2));
+                [all, turned].iter().chain(&more).map(values).collect::<Vec<_>>()
+            });
+            each.to_vec()
+        };
+        parts_of::clear();
+        let wanted = calls();
+        assert_eq!(wanted[0][0].len(), 3);
+        parts_of::save(&file)?;
+        parts_of::clear();
+        parts_of::load(&file)?;
+        assert_eq!(calls(), wanted);
+        assert_eq!(parts_of::stats().recordings, 0, "{}", parts_of::explain());
         Ok(())
     });
 }

@@ -68,6 +68,18 @@ impl Retrace {
     pub(super) fn line(&self) -> String {
         format!("{} ({}:{})", self.cause, self.site.file(), self.site.line())
     }
+
+    /// Returns whether the reason is that of another recording, apart from the values that have changed.
+    pub(super) fn has_same_cause(&self, other: &Retrace) -> bool {
+        let is_same = match (&self.cause, &other.cause) {
+            (Cause::Argument { path, .. }, Cause::Argument { path: other, .. }) => path == other,
+            (Cause::Size { decided, .. }, Cause::Size { decided: other, .. }) => decided == other,
+            (Cause::Code(change), Cause::Code(other)) => change.has_same_place(other),
+            (cause, other) => cause == other,
+        };
+        let [own, other] = [self, other].map(|retrace| (retrace.site.file(), retrace.site.line()));
+        is_same && own == other
+    }
 }
 
 impl fmt::Display for Retrace {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use super::Retrace;
 
 /// The cause of each recording of a frozen function, oldest first: a list of [`Retrace`]. It is printed as one line per
-/// cause, with the number of occurrences.
+/// cause, with the number of occurrences: an argument that had five values is one cause.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Explanation(Vec<Retrace>);
 
@@ -44,19 +44,21 @@ impl<'a> IntoIterator for &'a Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines: Vec<(String, usize)> = Vec::new();
+        let mut causes: Vec<Vec<&Retrace>> = Vec::new();
         for retrace in self {
-            let line = retrace.line();
-            match lines.iter_mut().find(|(known, _)| *known == line) {
-                Some((_, times)) => *times += 1,
-                None => lines.push((line, 1)),
+            match causes.iter_mut().find(|known| known[0].has_same_cause(retrace)) {
+                Some(known) => known.push(retrace),
+                None => causes.push(vec![retrace]),
             }
         }
-        for (number, (line, times)) in lines.iter().enumerate() {
+        for (number, alike) in causes.iter().enumerate() {
             let end = if number == 0 { "" } else { "\n" };
-            match times {
-                1 => write!(f, "{end}{line}")?,
-                _ => write!(f, "{end}{line}, {times} times")?,
+            let (line, times) = (alike[0].line(), alike.len());
+            match alike.iter().all(|retrace| retrace.cause == alike[0].cause) {
+                true if times == 1 => write!(f, "{end}{line}")?,
+                true => write!(f, "{end}{line}, {times} times")?,
+                false if times == 2 => write!(f, "{end}{line}, and once more with other values")?,
+                false => write!(f, "{end}{line}, and {} more times with other values", times - 1)?,
             }
         }
         Ok(())

@@ -485,8 +485,9 @@ pub(super) fn names_of_sizes(
     let (mut widths, mut lengths) = (Vec::new(), Vec::new());
     arguments.show(names, &mut |is_exclusive, show| {
         let mut visit = |path: &str, leaf: Leaf<'_>| match leaf {
-            Leaf::Array(var) | Leaf::Shared(var) => {
-                layout.array(var, false, is_exclusive);
+            leaf @ (Leaf::Array(var) | Leaf::Shared(var)) => {
+                let is_shared = matches!(leaf, Leaf::Shared(_));
+                layout.array(var, is_shared, is_exclusive && !is_shared);
                 while widths.len() < layout.inputs.len() {
                     widths.push(format!("{path}.width()"));
                 }

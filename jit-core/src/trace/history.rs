@@ -136,6 +136,20 @@ pub enum CodeChange {
     Same,
 }
 
+impl CodeChange {
+    /// Returns whether another change has the same place in the program, apart from the values.
+    pub(crate) fn has_same_place(&self, other: &CodeChange) -> bool {
+        use CodeChange::{ArgumentDevice, ArgumentType, ConstexprParameter, Literal};
+        match (self, other) {
+            (Literal { place: Some(place), .. }, Literal { place: Some(other), .. }) => place == other,
+            (ConstexprParameter { name, .. }, ConstexprParameter { name: other, .. }) => name == other,
+            (ArgumentType { path, .. }, ArgumentType { path: other, .. })
+            | (ArgumentDevice { path, .. }, ArgumentDevice { path: other, .. }) => path == other,
+            (change, other) => change == other,
+        }
+    }
+}
+
 impl fmt::Display for CodeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -20,7 +20,8 @@ use crate::graph::Var;
 ///
 /// `#[derive(Traverse)]` implements it if all fields are `Build`; a field with `#[traverse(skip)]` must be `Default`,
 /// and is the default value then; one with `#[traverse(constexpr)]` must be read back by `FromStr` from its `Debug`
-/// form, as numbers are. Recursive types are not built.
+/// form, as numbers are. A type may contain itself in `Box`, `Vec`, `Option` and other containers of the standard
+/// library.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -37,8 +38,8 @@ use crate::graph::Var;
     message = "`{Self}` cannot be built from a file",
     label = "it is not known how to construct a `{Self}` from its leaves",
     note = "`#[derive(Traverse)]` implements `Build` for types whose fields are; `#[traverse(skip)]` fields must be \
-        `Default`, `#[traverse(constexpr)]` ones `FromStr`, and the type must not contain itself; values behind `&`, \
-        pointers to instances and closures are never built"
+        `Default`, `#[traverse(constexpr)]` ones `FromStr`; a type may contain itself in `Box`, `Vec` and `Option` \
+        alone; values behind `&`, pointers to instances and closures are never built"
 )]
 pub trait Build: Traverse + Sized {
     /// Builds a value of the next leaves, in the order of [`Traverse::traverse`].

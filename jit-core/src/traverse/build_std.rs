@@ -1,4 +1,5 @@
-//! [`Build`] for host values, and for the containers of the standard library.
+//! [`Build`] for host values, and for the containers of the standard library, which check for free stack space as
+//! [`Traverse`](super::Traverse) does.
 
 use std::any::type_name;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -14,6 +15,7 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 
 use super::build::{Build, LeafReader};
+use super::containers::deeper;
 use super::tuples::for_each_tuple;
 use crate::size::Size;
 
@@ -59,7 +61,7 @@ macro_rules! lists {
         impl<T: Build> Build for $ty<T> {
             fn build(leaves: &mut LeafReader<'_>) -> Result<Self, Error> {
                 let length = leaves.length()?;
-                (0..length).map(|index| leaves.element(format_args!("{index}"))).collect()
+                deeper(|| (0..length).map(|index| leaves.element(format_args!("{index}"))).collect())
             }
         }
     )*};
@@ -77,13 +79,15 @@ impl<T: Build, const N: usize> Build for [T; N] {
 /// Reads the entries of a map. Keys must be read back from their `Debug` form: numbers, and strings.
 fn entries<K: MapKey, V: Build, M: Default + Extend<(K, V)>>(leaves: &mut LeafReader<'_>) -> Result<M, Error> {
     let (length, mut map) = (leaves.length()?, M::default());
-    for _ in 0..length {
-        let text = leaves.text()?;
-        let key = K::read(&text);
-        let key = key.ok_or_else(|| leaves.wrong(&format!("the key `{text}`"), type_name::<K>()))?;
-        map.extend([(key, leaves.element(format_args!("{text}"))?)]);
-    }
-    Ok(map)
+    deeper(|| {
+        for _ in 0..length {
+            let text = leaves.text()?;
+            let key = K::read(&text);
+            let key = key.ok_or_else(|| leaves.wrong(&format!("the key `{text}`"), type_name::<K>()))?;
+            map.extend([(key, leaves.element(format_args!("{text}"))?)]);
+        }
+        Ok(map)
+    })
 }
 
 /// A key of a map that can be read back from its `Debug` form.
@@ -166,7 +170,7 @@ macro_rules! owners {
     ($($ty:ident)*) => {$(
         impl<T: Build> Build for $ty<T> {
             fn build(leaves: &mut LeafReader<'_>) -> Result<Self, Error> {
-                T::build(leaves).map($ty::new)
+                deeper(|| T::build(leaves)).map($ty::new)
             }
         }
     )*};

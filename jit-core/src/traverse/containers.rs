@@ -74,7 +74,7 @@ impl<T: Traverse> Traverse for Range<T> {
 
 /// Recurses, on a larger stack if little is left of this one, so that lists of any length can be visited.
 #[inline]
-fn deeper<R>(walk: impl FnOnce() -> R) -> R {
+pub(super) fn deeper<R>(walk: impl FnOnce() -> R) -> R {
     /// The stack space that frames between two checks may take.
     const RESERVE: usize = 128 << 10;
     /// The size of a new stack.

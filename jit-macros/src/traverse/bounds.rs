@@ -8,9 +8,9 @@ use super::parse::{Field, Parsed};
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use std::collections::HashSet;
-use syn::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
+use syn::{GenericArgument, Path, PathArguments, PathSegment, Type, TypeArray};
 
 /// Returns the `where` clause of the implementation.
 pub(super) fn where_clause(parsed: &Parsed<'_>) -> TokenStream {
@@ -31,12 +31,49 @@ fn inferred(parsed: &Parsed<'_>) -> Vec<TokenStream> {
     bounds.filter(|bound| seen.insert(bound.to_string())).collect()
 }
 
-/// Returns whether a type mentions itself.
-pub(super) fn is_recursive(parsed: &Parsed<'_>) -> bool {
+/// The containers of the standard library in which a type may contain itself.
+const CONTAINERS: [&str; 9] = ["Arc", "BTreeMap", "Box", "HashMap", "Option", "Rc", "Result", "Vec", "VecDeque"];
+
+/// Returns the type of a field with `()` instead of the deriving type; none if the deriving type is in other types than
+/// containers of the standard library.
+pub(super) fn without_itself(ty: &Type, parsed: &Parsed<'_>) -> Option<Type> {
     let mut mentions = Mentions { own: parsed.ident, parameters: &[], found: Vec::new(), is_recursive: false };
-    let fields = parsed.variants.iter().flat_map(|variant| &variant.fields);
-    fields.for_each(|field| mentions.visit_type(field.ty));
-    mentions.is_recursive
+    mentions.visit_type(ty);
+    if !mentions.is_recursive {
+        return Some(ty.clone());
+    }
+    let inner = |ty: &Type| without_itself(ty, parsed);
+    Some(match ty {
+        Type::Path(path) if is_itself(&path.path, parsed) => syn::parse_quote!(()),
+        Type::Path(path) => {
+            let mut path = path.clone();
+            let last = path.path.segments.last_mut().filter(|last| CONTAINERS.iter().any(|name| last.ident == name))?;
+            let PathArguments::AngleBracketed(arguments) = &mut last.arguments else { return None };
+            for argument in &mut arguments.args {
+                let GenericArgument::Type(ty) = argument else { return None };
+                *ty = inner(ty)?;
+            }
+            Type::Path(path)
+        }
+        Type::Array(array) => Type::Array(TypeArray { elem: Box::new(inner(&array.elem)?), ..array.clone() }),
+        Type::Tuple(tuple) => {
+            let elems = tuple.elems.iter().map(inner).collect::<Option<Vec<_>>>()?;
+            syn::parse_quote!((#(#elems,)*))
+        }
+        Type::Paren(paren) => inner(&paren.elem)?,
+        Type::Group(group) => inner(&group.elem)?,
+        _ => return None,
+    })
+}
+
+/// Returns whether a path is the deriving type, with its own parameters.
+fn is_itself(path: &Path, parsed: &Parsed<'_>) -> bool {
+    let (_, parameters, _) = parsed.generics.split_for_impl();
+    let is_named = |last: &PathSegment| {
+        last.ident == *parsed.ident
+            && last.arguments.to_token_stream().to_string() == parameters.to_token_stream().to_string()
+    };
+    path.is_ident("Self") || path.segments.last().is_some_and(is_named)
 }
 
 fn of_field(field: &Field<'_>, parsed: &Parsed<'_>, parameters: &[&Ident]) -> Vec<TokenStream> {

@@ -2,7 +2,7 @@
 //!
 //! It holds if all fields can be built. That is a condition of the implementation, so a type with other fields is
 //! rejected where a value of it would be built, and nowhere else. The bound by a lifetime has the compiler check it
-//! there.
+//! there. A field whose type mentions the deriving type has a condition on the rest of the type alone.
 
 use super::bounds;
 use super::parse::{Field, Parsed, Variant};
@@ -10,14 +10,15 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-/// Returns the implementation for a type. Recursive types and those without values have none.
+/// Returns the implementation for a type. Types without values have none, nor have those that contain themselves in
+/// other types than containers of the standard library.
 pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
-    if parsed.variants.is_empty() || bounds::is_recursive(parsed) {
+    let Some(conditions) = conditions(parsed).filter(|_| !parsed.variants.is_empty()) else {
         return TokenStream::new();
-    }
+    };
     let (ident, krate) = (parsed.ident, &parsed.krate);
     let (impl_generics, ty_generics, _) = parsed.generics.split_for_impl();
-    let (where_clause, conditions) = (bounds::where_clause(parsed), conditions(parsed));
+    let where_clause = bounds::where_clause(parsed);
     let body = body(parsed);
     quote! {
         #[automatically_derived]
@@ -31,20 +32,20 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
     }
 }
 
-/// Returns the conditions that the fields put on the implementation.
-fn conditions(parsed: &Parsed<'_>) -> Vec<TokenStream> {
+/// Returns the conditions that the fields put on the implementation; none if there can be no implementation.
+fn conditions(parsed: &Parsed<'_>) -> Option<Vec<TokenStream>> {
     let krate = &parsed.krate;
     let of_field = |field: &Field<'_>| {
-        let (ty, span) = (field.ty, field.ty.span());
-        match field.is_constexpr {
+        let (ty, span) = (bounds::without_itself(field.ty, parsed)?, field.ty.span());
+        Some(match field.is_constexpr {
             true => quote_spanned!(span=> for<'__jit> #ty: #krate::__private::BuildConstant),
             false => quote_spanned!(span=> for<'__jit> #ty: #krate::Build),
-        }
+        })
     };
     let of_variant = |variant: &Variant<'_>| {
         let skipped = variant.skipped.iter();
         let skipped = skipped.map(|(_, ty)| quote_spanned!(ty.span()=> for<'__jit> #ty: ::core::default::Default));
-        variant.fields.iter().map(of_field).chain(skipped).collect::<Vec<_>>()
+        variant.fields.iter().map(of_field).chain(skipped.map(Some)).collect::<Vec<_>>()
     };
     parsed.variants.iter().flat_map(of_variant).collect()
 }

@@ -36,6 +36,15 @@ fn recursive_types_bound_the_fields_beside_the_recursion() {
 }
 
 #[test]
+fn recursive_types_are_built_if_they_contain_themselves_in_containers_alone() {
+    let is_built = |item: TokenStream| expand(item).to_string().contains(":: jit :: Build for");
+    assert!(is_built(quote! { struct A<T> { x: Array<T>, next: Option<Box<A<T>>>, all: [Vec<(u8, Self)>; 2] } }));
+    assert!(is_built(quote! { enum A { X(BTreeMap<String, A>), Y { list: std::vec::Vec<crate::A> } } }));
+    assert!(!is_built(quote! { struct A { x: Option<Other<A>> } }));
+    assert!(!is_built(quote! { struct A<T> { x: Option<Box<A<Vec<T>>>> } }));
+}
+
+#[test]
 fn constants_are_bounded_as_such() {
     let item = quote! { #[traverse(crate = other)] struct A<K> { #[traverse(constexpr)] kind: Option<K> } };
     assert_eq!(bounds(item), tokens(quote! { Option<K>: other::__private::Constant }));

@@ -61,6 +61,15 @@ impl SizeOp {
         }
     }
 
+    /// Whether the result is 0 because operands are.
+    const fn is_zero(self, left: bool, right: bool) -> bool {
+        match self {
+            SizeOp::Add | SizeOp::Max => left && right,
+            SizeOp::Mul | SizeOp::Min => left || right,
+            SizeOp::Sub | SizeOp::Div | SizeOp::DivCeil | SizeOp::Rem => left,
+        }
+    }
+
     /// The symbol of the operation.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
@@ -195,6 +204,29 @@ impl Sizes {
         &self.guards
     }
 
+    /// Returns for each expression whether it is 0 in every replay that the guards admit.
+    pub(crate) fn zeros(&self) -> Vec<bool> {
+        let mut zeros = vec![false; self.exprs.len()];
+        loop {
+            let before = zeros.iter().filter(|is| **is).count();
+            for (position, expr) in self.exprs.iter().enumerate() {
+                zeros[position] |= match *expr {
+                    SizeExpr::Constant(value) => value == 0,
+                    SizeExpr::Input(_) | SizeExpr::Count(_) => false,
+                    SizeExpr::Binary(op, left, right) => op.is_zero(zeros[left.index()], zeros[right.index()]),
+                };
+            }
+            for guard in self.guards.iter().filter(|guard| guard.relation == Relation::Eq) {
+                let (left, right) = (guard.left.index(), guard.right.index());
+                let is_zero = zeros[left] || zeros[right];
+                (zeros[left], zeros[right]) = (is_zero, is_zero);
+            }
+            if zeros.iter().filter(|is| **is).count() == before {
+                return zeros;
+            }
+        }
+    }
+
     /// The number of sizes that callers pass: one more than the largest symbol.
     pub(crate) fn inputs(&self) -> usize {
         let symbol = |expr: &SizeExpr| match expr {
@@ -301,9 +333,30 @@ mod tests {
             Err(Some(Relation::Ne))
         );
         assert!(matches!(sizes.evaluate(&[0], &[], &mut values), Err(None)), "zero minus one is not a size");
+        assert_eq!(sizes.zeros(), [true, false, false, false, false, false]);
         let name = |_| "x.len()".to_owned();
         assert_eq!(sizes.display(both, &name).to_string(), "((x.len() - 1) + count 0)");
         let guard = Guard { relation: Relation::Lt, left: one, right: last, site };
         assert_eq!(sizes.display_guard(&guard, &name), "1 < x.len() - 1");
+    }
+    #[test]
+    fn sizes_are_zero_if_guards_say_so() {
+        let mut sizes = Sizes::new();
+        let mut push = |expr| sizes.push(expr).expect("room");
+        let (zero, two) = (SizeId::default(), push(SizeExpr::Constant(2)));
+        let [empty, other] = [0, 1].map(|input| push(SizeExpr::Input(input)));
+        let twice = push(SizeExpr::Binary(SizeOp::Mul, empty, two));
+        let both = push(SizeExpr::Binary(SizeOp::Add, twice, other));
+        let equal = push(SizeExpr::Count(0));
+        let site = Site::here();
+        let equals = |left, right| Guard { relation: Relation::Eq, left, right, site };
+        sizes.require(equals(equal, twice));
+        sizes.require(equals(empty, zero));
+        sizes.require(Guard { relation: Relation::Ge, left: other, right: zero, site });
+        let zeros = sizes.zeros();
+        assert_eq!(
+            [empty, other, twice, both, equal].map(|size| zeros[size.index()]),
+            [true, false, true, false, true]
+        );
     }
 }

@@ -46,7 +46,7 @@ pub(super) unsafe fn recording(reader: &mut Reader<'_>, device: Device, uses_cod
         steps.push(unsafe { context.step(reader) }?);
     }
     let outputs = reader.list(|reader| context.slot(reader))?;
-    check_order(reader, &slots, &steps, &outputs)?;
+    check_order(reader, (&slots, &sizes), &steps, &outputs)?;
     check_counts(reader, &sizes, &steps)?;
     Ok(Recording::assemble(Parts { device, sizes, slots, steps, outputs, inputs, scalars }))
 }
@@ -243,9 +243,12 @@ impl Context<'_> {
     }
 }
 
-/// Checks that steps write memory before others read it, and that loops are nested.
-fn check_order(reader: &Reader<'_>, slots: &[Slot], steps: &[Step], outputs: &[SlotId]) -> Read<()> {
-    let mut is_there: Vec<bool> = slots.iter().map(|slot| !matches!(slot.origin, Origin::Step)).collect();
+/// Checks that steps write memory before others read it, and that loops are nested. No step writes memory without
+/// elements.
+fn check_order(reader: &Reader<'_>, (slots, sizes): (&[Slot], &Sizes), steps: &[Step], outputs: &[SlotId]) -> Read<()> {
+    let zeros = sizes.zeros();
+    let is_there = |slot: &Slot| !matches!(slot.origin, Origin::Step) || zeros[slot.len.index()];
+    let mut is_there: Vec<bool> = slots.iter().map(is_there).collect();
     // The ends of the loops that are open.
     let mut open: Vec<usize> = Vec::new();
     for (number, step) in steps.iter().enumerate() {

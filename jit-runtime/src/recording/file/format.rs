@@ -12,7 +12,9 @@
 //! The checksum finds damage. It is no signature: who can write a file can run code in the programs that load it, as
 //! with a shared library.
 
+use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, ErrorKind};
 
@@ -118,20 +120,30 @@ pub(super) fn open(bytes: &[u8]) -> Result<(FileKind, &[u8]), Error> {
     }
 }
 
-/// Writes a file whose name then has all of the new contents or all of the old ones.
+/// Writes a file whose name then has all of the new contents or all of the old ones. A link still leads to it, and what
+/// is no file, as a pipe or `/dev/stdout`, is written to.
 ///
 /// # Errors
 ///
 /// A failure of the file system.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let unpublished = path.with_file_name(name);
-    let outcome = std::fs::write(&unpublished, bytes).and_then(|()| std::fs::rename(&unpublished, path));
+    let is_special = std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir());
+    let outcome = if is_special { std::fs::write(path, bytes) } else { replace(path, bytes) };
     outcome.map_err(|error| {
-        let _ = std::fs::remove_file(&unpublished);
         Error::new(ErrorKind::Io, format!("the file {} cannot be written", path.display())).caused_by(error)
     })
+}
+
+/// Writes another file, which then takes the place of the one at a path.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    /// Threads may write one file at once.
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new-{}-{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
+    let unpublished = path.with_file_name(name);
+    let outcome = std::fs::write(&unpublished, bytes).and_then(|()| std::fs::rename(&unpublished, &path));
+    outcome.inspect_err(|_| _ = std::fs::remove_file(&unpublished))
 }
 
 /// Reads a file.
@@ -162,6 +174,30 @@ mod tests {
             assert!(open(&bytes[..length]).is_err(), "{length} bytes");
         }
         assert!(open(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_and_pipes_are_written_to_and_not_replaced() {
+        let folder = std::env::temp_dir().join(format!("jit-format-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [file, link] = ["file", "link"].map(|name| folder.join(name));
+        std::fs::write(&file, b"old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        std::thread::scope(|scope| {
+            (0..4).for_each(|_| drop(scope.spawn(|| write(&link, b"new").unwrap())));
+        });
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "a file that was not published is left");
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let pipe = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+        write(Path::new(&pipe), b"piped").unwrap();
+        drop(writer);
+        let mut piped = Vec::new();
+        std::io::Read::read_to_end(&mut reader, &mut piped).unwrap();
+        assert_eq!(piped, b"piped");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

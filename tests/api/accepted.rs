@@ -8,6 +8,7 @@
     clippy::collapsible_else_if,
     clippy::collapsible_if,
     clippy::if_same_then_else,
+    clippy::iter_count,
     clippy::let_and_return,
     clippy::manual_clamp,
     clippy::manual_range_contains,
@@ -18,6 +19,7 @@
     clippy::op_ref,
     clippy::redundant_guards,
     clippy::useless_conversion,
+    clippy::useless_vec,
     reason = "the same code is for arrays and numbers, and written as users write it"
 )]
 

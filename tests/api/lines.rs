@@ -71,14 +71,14 @@ const ARRAYS: &[Program] = &[
     ("mul_add", || read(&x(2).mul_add(x(3), x(2)))),
     ("scatter", || {
         let mut a = x(4);
-        a.scatter(&x(2), &UInt::from([0, 1, 2]));
+        a.scatter(x(2), &UInt::from([0, 1, 2]));
         read(&a)
     }),
     ("slice", || read(&x(4).slice(3..9))),
-    ("concat", || read(&Float::concat(&[&x(2), &Float::concat(&[])]).slice(0..9))),
+    ("concat", || read(&Float::concat(&[&x(2), &x(3)]).slice(0..9))),
     ("item", || x(2).item().map(drop)),
     ("get", || x(2).get(7).map(drop)),
-    ("dot", || read(&x(2).dot(&x(3)))),
+    ("dot", || read(&x(2).dot(x(3)))),
     ("meshgrid of a loop", || read(&doubled(x(2) + x(3), 2))),
     ("linspace", || read(&(Float::linspace(0.0, 1.0, 5) + x(2)))),
     ("switch", || {

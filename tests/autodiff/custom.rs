@@ -416,7 +416,8 @@ fn repeated_logistic(x: &Float64) -> Float64 {
 
 #[test]
 fn derivatives_of_derivatives_flow_through_what_operations_save() {
-    let functions: [(&str, fn(&Float64) -> Float64); 4] = [
+    type Function = fn(&Float64) -> Float64;
+    let functions: [(&str, Function); 4] = [
         ("a result", |x| custom(Logistic, x)),
         // The cosine is dropped before its gradient is asked for.
         ("another result", |x| custom(SinCos, x).0),

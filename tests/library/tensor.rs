@@ -563,7 +563,7 @@ fn sizes_and_tuples_are_taken_where_numbers_are() {
 /// Rows that become columns are read in another order than that of the lanes.
 #[test]
 fn transposed_elements_are_where_they_belong() {
-    fn check<T: NumericElement + PartialEq + std::fmt::Debug>(shape: [usize; 3], number: impl Fn(usize) -> T) {
+    fn check<T: jit::Number + PartialEq + std::fmt::Debug>(shape: [usize; 3], number: impl Fn(usize) -> T) {
         let [count, height, width] = shape;
         let numbers: Vec<T> = (0..count * height * width).map(number).collect();
         let x = Tensor::from_array(Array::from(numbers.clone()), shape);

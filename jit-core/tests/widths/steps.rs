@@ -117,7 +117,7 @@ impl Program {
         if length == 0 {
             return target;
         }
-        let step = [7919, 101, 13, 1].into_iter().find(|step| length % step != 0).unwrap_or(1);
+        let step = [7919, 101, 13, 1].into_iter().find(|step| !length.is_multiple_of(*step)).unwrap_or(1);
         let begin = self.dice.roll(length);
         let index = (UInt::arange(length) * step as u32 + begin as u32) % length as u32;
         let value = self.fitted::<T>(length);
@@ -239,10 +239,10 @@ impl Program {
         is_reverse: bool,
     ) -> Value<T> {
         let width = a.len();
-        let divisors: Vec<usize> = (1..=width).filter(|by| width % by == 0).collect();
+        let divisors: Vec<usize> = (1..=width).filter(|by| width.is_multiple_of(*by)).collect();
         let inner = divisors[self.dice.roll(divisors.len())];
         let rows = width / inner;
-        let divisors: Vec<usize> = (1..=rows).filter(|by| rows % by == 0).collect();
+        let divisors: Vec<usize> = (1..=rows).filter(|by| rows.is_multiple_of(*by)).collect();
         let length = divisors[self.dice.roll(divisors.len())];
         let outer = rows / length;
         let mut bits = vec![0; width];
@@ -311,7 +311,7 @@ impl Program {
             places
         };
         if self.dice.roll(2) == 0 {
-            let bits = a.bits.chunks(block).flat_map(|block| of_block(block)).map(|place| place as u64).collect();
+            let bits = a.bits.chunks(block).flat_map(&of_block).map(|place| place as u64).collect();
             self.put::<u32>(Value::new(a.array.argsort_with(sorting), bits));
             return a;
         }

@@ -310,7 +310,7 @@ pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
 
 /// Returns the `match` that `matches!` stands for; `None` for other macros.
 pub(crate) fn of_matches(call: &Macro) -> Option<ExprMatch> {
-    if !call.path.segments.last().is_some_and(|last| last.ident == "matches") {
+    if call.path.segments.last().is_none_or(|last| last.ident != "matches") {
         return None;
     }
     let parse = |input: syn::parse::ParseStream| -> syn::Result<ExprMatch> {

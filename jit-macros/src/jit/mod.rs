@@ -171,8 +171,8 @@ fn rewrite_function(
         attributes.push(syn::parse_quote!(#[allow(unused_variables, unused_mut, clippy::needless_pass_by_value)]));
     } else {
         // A traced `if` without a value still goes through the variable for its value.
-        attributes.push(syn::parse_quote!(#[allow(clippy::let_unit_value, clippy::needless_late_init,
-            clippy::unnecessary_operation)]));
+        attributes.push(syn::parse_quote!(#[allow(clippy::deref_addrof, clippy::let_unit_value,
+            clippy::needless_late_init, clippy::unnecessary_operation)]));
     }
 }
 

@@ -213,7 +213,7 @@ impl<T: Kind> Program<T> {
                 _ if !shape.is_empty() && shape.len() < MOST_AXES => {
                     let axis = self.dice.roll(shape.len());
                     let by = [2, 3, 4, 5, 8, 16][self.dice.roll(6)];
-                    if shape[axis] % by == 0 && shape[axis] != 0 {
+                    if shape[axis].is_multiple_of(by) && shape[axis] != 0 {
                         shape[axis] /= by;
                         shape.insert(axis + self.dice.roll(2), by);
                     }

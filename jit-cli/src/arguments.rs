@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -42,8 +43,8 @@ pub(crate) enum CacheCommand {
         #[arg(long, value_enum, default_value_t = Order::Saved)]
         by: Order,
         /// The number of kernels.
-        #[arg(short = 'n', long, default_value_t = 10, value_name = "NUMBER")]
-        count: usize,
+        #[arg(short = 'n', long, default_value = "10", value_name = "NUMBER")]
+        count: NonZeroUsize,
     },
     /// Show a kernel: its header, its key, its IR and its instructions.
     Show {

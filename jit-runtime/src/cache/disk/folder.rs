@@ -31,6 +31,16 @@ pub(super) enum Access {
     Shared,
 }
 
+impl Access {
+    /// What to do if such a folder cannot be used.
+    fn remedy(self) -> &'static str {
+        match self {
+            Access::Own { .. } => "set JIT_CACHE_DIR to a folder that you can write, or JIT_CACHE=memory",
+            Access::Shared => "set JIT_CACHE_SHARED_DIR to a folder that you can read, or do not set it",
+        }
+    }
+}
+
 /// Why a folder or file is not used: what is wrong, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Refused {
@@ -57,7 +67,7 @@ impl<'f> Folder<'f> {
     pub(super) fn open(path: &Path, access: Access, files: &'f dyn Files) -> Result<Folder<'f>, Refused> {
         let is_own = matches!(access, Access::Own { .. });
         if is_own {
-            files.make_folder(path).map_err(|error| unusable(path, &error))?;
+            files.make_folder(path).map_err(|error| unusable(path, access, &error))?;
         }
         let owner = trusted_owner(path, access, files)?;
         let secret = match (read_secret(path, owner, files), is_own) {
@@ -67,7 +77,7 @@ impl<'f> Folder<'f> {
                 return Err(refused);
             }
             (Err(_), true) => {
-                make_secret(path, files).map_err(|error| unusable(path, &error))?;
+                make_secret(path, files).map_err(|error| unusable(path, access, &error))?;
                 read_secret(path, owner, files)?
             }
         };
@@ -124,14 +134,13 @@ fn invalid(flaw: Flaw) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, flaw.to_string())
 }
 
-fn unusable(path: &Path, error: &io::Error) -> Refused {
-    let elsewhere = "set JIT_CACHE_DIR to a folder that you can write, or JIT_CACHE=memory";
-    Refused::new(format!("the folder {} cannot be used: {error}", path.display()), elsewhere)
+fn unusable(path: &Path, access: Access, error: &io::Error) -> Refused {
+    Refused::new(format!("the folder {} cannot be used: {error}", path.display()), access.remedy())
 }
 
 /// The owner of a folder, if it can be trusted.
 fn trusted_owner(path: &Path, access: Access, files: &dyn Files) -> Result<u32, Refused> {
-    let facts = files.facts(path).map_err(|error| unusable(path, &error))?;
+    let facts = files.facts(path).map_err(|error| unusable(path, access, &error))?;
     let owner = match access {
         Access::Own { user } => user,
         Access::Shared => facts.owner,

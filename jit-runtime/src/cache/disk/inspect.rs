@@ -1,5 +1,6 @@
 //! Describes the folders and their files, as the types of `cache::stored`.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,6 +55,11 @@ pub(in crate::cache) fn check(folder: &CacheFolder) -> Result<(), Error> {
 }
 
 pub(in crate::cache) fn files(folder: &CacheFolder) -> Result<Vec<CacheFile>, Error> {
+    let is_missing = |name: &Path| System.facts(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if !folder.is_shared && is_missing(&folder.path.join(SECRET)) && !is_missing(&folder.path) {
+        // Without it, there is no file that a program would read.
+        return Ok(Vec::new());
+    }
     let opened = Folder::existing(&folder.path, access(folder), &System).map_err(error)?;
     let mut paths = System.list(&folder.path).map_err(|reason| {
         Error::new(ErrorKind::Io, format!("the folder {} cannot be listed: {reason}", folder.path.display()))

@@ -139,7 +139,11 @@ impl<'f> Disk<'f> {
         let opened = |path: Option<&Path>, access| match path.map(|path| Folder::open(path, access, files)) {
             Some(Ok(folder)) => Some(folder),
             Some(Err(refused)) => {
-                warn(&has_warned, &refused);
+                let what = match access {
+                    Access::Own { .. } => NOT_CACHED,
+                    Access::Shared => "no kernels are taken from the shared folder",
+                };
+                warn(&has_warned, what, &refused);
                 None
             }
             None => None,
@@ -147,7 +151,8 @@ impl<'f> Disk<'f> {
         let own = opened(settings.own.as_deref(), Access::Own { user: settings.user });
         if settings.own.is_none() {
             let reason = "there is no folder for caches: neither HOME nor XDG_CACHE_HOME is set".to_owned();
-            warn(&has_warned, &Refused { reason, hint: "set JIT_CACHE_DIR, or JIT_CACHE=memory".to_owned() });
+            let refused = Refused { reason, hint: "set JIT_CACHE_DIR, or JIT_CACHE=memory".to_owned() };
+            warn(&has_warned, NOT_CACHED, &refused);
         }
         let locks = own.as_ref().map_or_else(Locks::none, |own| Locks::open(&own.path));
         Disk {
@@ -351,16 +356,17 @@ impl<'f> Disk<'f> {
 
     fn warn_of(&self, folder: &Folder<'_>, error: &io::Error) {
         let reason = format!("the folder {} cannot be written: {error}", folder.path.display());
-        warn(
-            &self.has_warned,
-            &Refused { reason, hint: "set JIT_CACHE_DIR to another one, or JIT_CACHE=memory".into() },
-        );
+        let hint = "set JIT_CACHE_DIR to another one, or JIT_CACHE=memory".into();
+        warn(&self.has_warned, NOT_CACHED, &Refused { reason, hint });
     }
 }
 
+/// What follows from a failure of the user's own folder.
+const NOT_CACHED: &str = "kernels are not cached on disk";
+
 /// Reports the first failure as a warning.
-fn warn(has_warned: &AtomicBool, refused: &Refused) {
+fn warn(has_warned: &AtomicBool, what: &str, refused: &Refused) {
     let level = if has_warned.swap(true, Ordering::Relaxed) { Level::Debug } else { Level::Warn };
     let Refused { reason, hint } = refused;
-    log::emit(level, || format!("kernels are not cached on disk: {reason}\n  help: {hint}"));
+    log::emit(level, || format!("{what}: {reason}\n  help: {hint}"));
 }

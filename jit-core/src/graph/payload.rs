@@ -179,8 +179,8 @@ pub(crate) struct LoopPayload {
     /// For a copy without effects, the writes that it leaves out, the last first: each with the position of the state.
     /// A copy that only computes values again retains none.
     pub(crate) omitted: Vec<(usize, Write)>,
-    /// The values from outside to which gradients flow from any state, set when they are wanted first.
-    pub(crate) outside: OnceLock<Vec<Outside<Weak>>>,
+    /// To what gradients flow from any state, set when it is wanted first.
+    pub(crate) behind: OnceLock<Behind>,
 }
 
 impl LoopPayload {
@@ -196,9 +196,17 @@ impl LoopPayload {
             is_in_condition: false,
             bound: None,
             omitted: Vec::new(),
-            outside: OnceLock::new(),
+            behind: OnceLock::new(),
         }
     }
+}
+
+/// To what gradients flow from the states that a loop changes.
+pub(crate) struct Behind {
+    /// The values from outside.
+    pub(crate) outside: Vec<Outside<Weak>>,
+    /// By position, whether the state before the loop is one: that of an unchanged state is if the body reads it.
+    pub(crate) states: Vec<bool>,
 }
 
 /// A value from outside of a loop to which gradients flow from its body.

@@ -11,7 +11,7 @@ use super::writes;
 use crate::graph::Var;
 use crate::graph::node::Node;
 use crate::graph::op::Op;
-use crate::graph::payload::{LoopPayload, Outside, State, Write};
+use crate::graph::payload::{Behind, LoopPayload, Outside, State, Write};
 use crate::graph::weak::Weak;
 
 /// The way of gradients through an iteration.
@@ -29,22 +29,28 @@ pub(super) type Walk = Vec<(Op, Type, usize)>;
 
 /// Returns the values from outside to which gradients flow from any state of a loop.
 pub(super) fn outside(payload: &LoopPayload) -> Result<Vec<Outside>, Error> {
-    if let Some(known) = payload.outside.get() {
-        // The body keeps them alive.
-        let of = |known: &Outside<Weak>| {
-            let Outside { ref var, is_gathered, is_read } = *known;
-            var.upgrade().map(|var| Outside { var, is_gathered, is_read })
-        };
-        return Ok(known.iter().filter_map(of).collect());
+    // The body keeps them alive.
+    let of = |known: &Outside<Weak>| {
+        let Outside { ref var, is_gathered, is_read } = *known;
+        var.upgrade().map(|var| Outside { var, is_gathered, is_read })
+    };
+    Ok(behind(payload)?.outside.iter().filter_map(of).collect())
+}
+
+/// Returns to what gradients flow from any state that a loop changes.
+fn behind(payload: &LoopPayload) -> Result<&Behind, Error> {
+    if let Some(known) = payload.behind.get() {
+        return Ok(known);
     }
-    let all: Vec<bool> = payload.states.iter().map(|state| state.carries).collect();
-    let outside = flows(payload, &all)?.outside;
+    let changes = |state: &State| state.carries && (state.next.is_some() || state.is_memory);
+    let all: Vec<bool> = payload.states.iter().map(changes).collect();
+    let Flows { outside, relevant, .. } = flows(payload, &all)?;
     let weak = |&Outside { ref var, is_gathered, is_read }: &Outside| {
         let var = var.downgrade();
         Outside { var, is_gathered, is_read }
     };
-    payload.outside.get_or_init(|| outside.iter().map(weak).collect());
-    Ok(outside)
+    let outside = outside.iter().map(weak).collect();
+    Ok(payload.behind.get_or_init(|| Behind { outside, states: relevant }))
 }
 
 /// Follows the gradients of some states.
@@ -126,7 +132,7 @@ impl Uses {
                 }
                 Vertex::Loop(control) => {
                     let inner = super::payload(control);
-                    let (outside, inits) = (self::outside(inner)?, inits(inner));
+                    let (outside, inits) = (self::outside(inner)?, inits(inner)?);
                     self.gathered.extend(outside.iter().filter(|of| of.is_gathered).map(|of| of.var.address()));
                     let read_by_body = outside.iter().filter(|of| of.is_read).map(|of| of.var.address());
                     self.read.extend(read_by_body.chain(inits.map(Var::address)));
@@ -145,9 +151,10 @@ impl Uses {
     }
 }
 
-/// Returns the values to which gradients flow from the states of a loop before its first iteration.
-pub(super) fn inits(payload: &LoopPayload) -> impl Iterator<Item = &Var> {
-    payload.states.iter().filter(|state| state.carries).map(|state| &state.init)
+/// Returns the states of a loop before its first iteration to which gradients flow.
+pub(super) fn inits(payload: &LoopPayload) -> Result<impl Iterator<Item = &Var>, Error> {
+    let states = payload.states.iter().zip(&behind(payload)?.states);
+    Ok(states.filter(|(state, is_behind)| state.carries && **is_behind).map(|(state, _)| &state.init))
 }
 
 fn step(vertex: &Vertex) -> (Op, Type, usize) {

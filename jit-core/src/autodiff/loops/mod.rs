@@ -59,7 +59,7 @@ type Way = (RegionId, Vec<bool>, Vec<bool>, analysis::Walk);
 pub(in crate::autodiff) fn inputs(control: &Var) -> Result<Vec<Var>, Error> {
     let payload = payload(control);
     let outside = analysis::outside(payload)?.into_iter().map(|outside| outside.var);
-    Ok(analysis::inits(payload).cloned().chain(outside).collect())
+    Ok(analysis::inits(payload)?.cloned().chain(outside).collect())
 }
 
 /// Returns a state before the loop, whether iterations change it, and whether it carries gradients.

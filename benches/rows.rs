@@ -172,6 +172,9 @@ const ROWS: &[Row] = &[
     Row { name: "G36b", what: "a picture of 1000² pixels, enlarged twice", run: general::arrangements::enlargement },
     Row { name: "G37a", what: "transposition of 3000 × 2000", run: general::arrangements::transposition },
     Row { name: "G37b", what: "transposition of 2048 × 4096", run: general::arrangements::transposition_of_powers },
+    Row { name: "G38a", what: "sparse matrix, 10 entries in each of 40 000 rows, times 8 columns",
+        run: general::sparse::few_columns },
+    Row { name: "G38b", what: "the same, times 20 columns", run: general::sparse::more_columns },
 ];
 
 /// The options of the command line.

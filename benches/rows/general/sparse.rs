@@ -112,6 +112,51 @@ pub(crate) fn long_rows(bench: &Bench) -> Result<(), RowError> {
     product(bench, "G07b", 200_000, 30)
 }
 
+#[jit]
+fn times_columns(matrix: &Sparse, x: &Float, width: u32) -> Float {
+    let lane = UInt::arange((matrix.begins.width() - 1) * width as usize);
+    let (row, column) = (lane / width, lane % width);
+    let mut sum = Float::from(0.0);
+    for k in matrix.begins[row]..matrix.begins[row + 1] {
+        sum += matrix.values[k] * x[matrix.columns[k] * width + column];
+    }
+    sum
+}
+
+fn product_of_columns(bench: &Bench, workload: &'static str, width: usize) -> Result<(), RowError> {
+    const ROWS: usize = 40_000;
+    let matrix = Rows::random(ROWS, 10);
+    let sparse = matrix.resident()?;
+    let x: Vec<f32> = u01s(ROWS * width, 2, |u| u);
+    let array = resident(x.clone())?;
+    let rust = |threads: Threads| {
+        const CHUNK: usize = 1024;
+        let mut result = vec![0.0; ROWS * width];
+        threads.chunks(&mut result, CHUNK * width, |chunk, sums| {
+            let begins = &matrix.begins[chunk * CHUNK..];
+            for (sums, ends) in sums.chunks_mut(width).zip(begins.windows(2)) {
+                for k in ends[0] as usize..ends[1] as usize {
+                    let row = &x[matrix.columns[k] as usize * width..];
+                    sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += matrix.values[k] * x);
+                }
+            }
+        });
+        result
+    };
+    let jit: &dyn Fn() -> Float = &|| times_columns(&sparse, &array, width as u32);
+    Program { workload, tolerance: 1e-5, jit, frozen: None, rust: &rust }.run(bench)
+}
+
+/// G38a: a matrix of 40 000 rows with ten entries each, times one of eight columns.
+pub(crate) fn few_columns(bench: &Bench) -> Result<(), RowError> {
+    product_of_columns(bench, "G38a", 8)
+}
+
+/// G38b: times one of twenty columns, of which no vector has a whole number.
+pub(crate) fn more_columns(bench: &Bench) -> Result<(), RowError> {
+    product_of_columns(bench, "G38b", 20)
+}
+
 /// The state of a solver by conjugate gradients (M. Hestenes and E. Stiefel, 1952).
 #[derive(Clone, Traverse)]
 struct Solver {

@@ -58,6 +58,11 @@ fn doubled(mut x: Float, steps: u32) -> Float {
     x
 }
 
+#[jit]
+fn added(x: &Float, y: &Float) -> Float {
+    x + y
+}
+
 const ARRAYS: &[Program] = &[
     ("operator", || read(&(x(2) + x(3)))),
     ("operator in a closure of an iterator", || read(&(0..2).map(|_| x(2) * x(3)).next().unwrap())),
@@ -120,8 +125,8 @@ const FROZEN: &[Program] = &[
         read(&Frozen::new(|x: &Float| x * x.sum().item().unwrap_or_else(|error| panic!("{error}"))).call((&x(3),)))
     }),
     ("executor of another width", || {
-        let compiled = doubled::compile(x(3), 2)?;
-        compiled.call(x(4), 2).map(drop)
+        let compiled = added::compile(&x(3), &x(3))?;
+        compiled.call(&x(3), &x(4)).map(drop)
     }),
 ];
 

@@ -39,10 +39,10 @@ impl Site {
     #[must_use]
     pub fn enter(self, root: Option<&'static str>) -> Entered {
         let before = ENTERED.get();
-        let outer_root = before.and_then(|(_, root)| root);
+        let root = before.and_then(|(_, root)| root).or(root);
         let entered = match before {
-            Some((outer, _)) if self.is_inside(outer_root.or(root)) => Some((outer, outer_root.or(root))),
-            _ if self.is_inside(root) => before,
+            Some((outer, _)) if self.is_inside(root) => Some((outer, root)),
+            None if self.is_inside(root) => None,
             _ => Some((self, root)),
         };
         IS_ENTERED.set(entered.is_some());
@@ -125,6 +125,12 @@ mod tests {
             assert_eq!(core.of_program(), closure);
         }
         assert_eq!(core.of_program(), program);
+        {
+            let _front = core.enter(Some("lib/jit/src/"));
+            // The machinery begins with the line of the program, and does not forget the other crate.
+            let _inner = program.enter(None);
+            assert_eq!(at("lib/jit/src/nn.rs").of_program(), program);
+        }
         drop(entered);
         assert_eq!(core.of_program(), core);
     }

@@ -72,7 +72,6 @@ fn repeated(x: &Float, times: u32, kind: &str) -> Float {
     (1..times).fold(x.clone(), |sum, _| sum + &x)
 }
 
-// rows: F096
 #[test]
 fn an_argument_that_has_many_values_is_one_cause() {
     crate::frozen_only!();

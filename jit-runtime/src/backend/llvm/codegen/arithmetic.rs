@@ -98,13 +98,13 @@ impl Codegen<'_> {
     /// If an operand is NaN, the sum is NaN too.
     fn minimum_or_maximum(&self, maximum: bool, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
         let e = &self.emit;
-        if !self.target.has_masks() || lanes != self.lanes {
-            return self.same_type(if maximum { "llvm.maximum" } else { "llvm.minimum" }, ty, &[a, b], lanes);
-        }
         let (name, register_lanes) = match ty {
             Type::F32 => ("llvm.x86.avx512.mask.range.ps.512", 16),
             _ => ("llvm.x86.avx512.mask.range.pd.512", 8),
         };
+        if !self.target.has_masks() || lanes != self.lanes || lanes < register_lanes {
+            return self.same_type(if maximum { "llvm.maximum" } else { "llvm.minimum" }, ty, &[a, b], lanes);
+        }
         // Selects the operand, with the sign of the chosen one; no change of rounding.
         let (choice, rounding) = (e.int_const(32, 4 | u64::from(maximum)), e.int_const(32, 4));
         let all = e.all_ones(e.int(register_lanes));

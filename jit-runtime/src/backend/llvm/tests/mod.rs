@@ -47,10 +47,16 @@ fn targets() -> Vec<Target> {
     targets
 }
 
-/// Every target with every number of packets.
+/// Every target with every number of packets, and the first with packets that are as short as rows may be.
 fn variants() -> Vec<Target> {
+    let targets = targets();
     let with_packets = |target: &Target| [1, 2, 4].map(|packets| target.clone().with_interleave(packets));
-    targets().iter().flat_map(with_packets).collect()
+    let with_fewer_lanes = |target: &Target| {
+        let fewer = [8, 4].into_iter().filter(|&lanes| lanes < target.lanes);
+        fewer.map(|lanes| target.clone().with_lanes(lanes).with_interleave(1)).collect::<Vec<_>>()
+    };
+    let fewer = targets.first().map(with_fewer_lanes).unwrap_or_default();
+    targets.iter().flat_map(with_packets).chain(fewer).collect()
 }
 
 /// Runs a case on one target, whole and in pieces, and compares it with the interpreter.

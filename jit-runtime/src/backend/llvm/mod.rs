@@ -18,8 +18,8 @@
 //!
 //! Lanes are computed in packets, as many as a vector register has of 32 bits each, more if all numbers are narrower,
 //! or fewer if loops are over shorter rows. An object file depends only on the kernel, the [`CodeOptions`], the
-//! [`Target`], LLVM's [`version`] and the sources of this crate ([`CODE_DIGEST`](super::CODE_DIGEST)), and can be loaded
-//! without LLVM.
+//! [`Target`], LLVM's [`version`] and the sources of this crate ([`CODE_DIGEST`](super::CODE_DIGEST)), and can be
+//! loaded without LLVM.
 
 mod analysis;
 mod bound;

@@ -75,6 +75,58 @@ where
     M: Traverse + Clone,
     L: ad::Loss,
 {
+    if ad::is_nested(module) { by_arguments(module, loss) } else { by_variables(module, loss) }
+}
+
+/// Differentiates by variables, which evaluations know: what they compute again and again, as the state of an optimiser
+/// that nobody evaluates, they store.
+#[track_caller]
+fn by_variables<M, L>(module: &mut M, loss: impl FnOnce(&mut M) -> L) -> Result<(L, M)>
+where
+    M: Traverse + Clone,
+    L: ad::Loss,
+{
+    let all = with_variables(module);
+    let module = Variables(module);
+    let loss = loss(module.0);
+    let gradients = ad::backward_to(&Arrays(vec![loss.objective()]), &all)?;
+    ad::disable_grad(module.0);
+    let mut gradient = module.0.clone();
+    gradients.replace_in(&mut gradient);
+    Ok((ad::detach(&loss), gradient))
+}
+
+/// A module whose parameters are variables, and constants again when this is dropped: after an error or a panic, too.
+struct Variables<'m, M: Traverse>(&'m mut M);
+
+impl<M: Traverse> Drop for Variables<'_, M> {
+    fn drop(&mut self) {
+        ad::disable_grad(self.0);
+    }
+}
+
+/// Makes variables of the arrays of a module that are trained. Returns all of its arrays.
+#[track_caller]
+fn with_variables(module: &mut (impl Traverse + ?Sized)) -> Arrays {
+    let is_trained = are_trained(module);
+    let mut all = Arrays::lent(module);
+    for (var, _) in all.0.iter_mut().zip(is_trained).filter(|(_, is_trained)| *is_trained) {
+        let mut variable = Arrays(vec![var.clone()]);
+        ad::enable_grad(&mut variable);
+        *var = variable.0.swap_remove(0);
+    }
+    all.replace_in(module);
+    all
+}
+
+/// Differentiates by arguments of a function within another one that is differentiated, so that gradients flow through
+/// the result.
+#[track_caller]
+fn by_arguments<M, L>(module: &mut M, loss: impl FnOnce(&mut M) -> L) -> Result<(L, M)>
+where
+    M: Traverse + Clone,
+    L: ad::Loss,
+{
     let is_trained = are_trained(module);
     let before = Arrays::lent(module);
     let mut called = Called { module, before, arguments: Arrays(Vec::new()) };

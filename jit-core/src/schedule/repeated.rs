@@ -43,11 +43,11 @@ pub(super) fn worth_storing<'a>(
     computed.filter(|var| is_worth_storing(edges, var)).filter(has_room).collect()
 }
 
-/// Returns the value that a variable, or an argument of a function that is differentiated, was made from, and other
-/// values themselves; none if it is stored. A variable keeps its gradients, so it is not evaluated itself.
+/// Returns the value that a variable was made from, and other values themselves; none if it is stored. A variable keeps
+/// its gradients, so it is not evaluated itself.
 fn value_of_variable<'a>(edges: &'a Edges, var: &'a Var) -> Option<&'a Var> {
-    let is_variable = || matches!(tape::of(var), Some(Tape::Variable | Tape::Argument(_)));
-    let value = if var.flags() & flag::GRAD != 0 && is_variable() { edges.operand(var, 0) } else { Some(var) };
+    let is_variable = var.flags() & flag::GRAD != 0 && matches!(tape::of(var), Some(Tape::Variable));
+    let value = if is_variable { edges.operand(var, 0) } else { Some(var) };
     value.filter(|value| !value.is_evaluated())
 }
 

@@ -34,8 +34,8 @@ pub fn enable_grad(tree: &mut (impl Traverse + ?Sized)) {
     tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| enable(var, site)));
 }
 
-/// Returns whether what is computed from a value may be differentiated further: gradients flow through its arrays, or it
-/// is within an operation with a derivative of its own.
+/// Returns whether what is computed from a value may be differentiated further: gradients flow through its arrays, or
+/// it is within an operation with a derivative of its own.
 #[doc(hidden)]
 #[must_use]
 pub fn is_nested(tree: &(impl Traverse + ?Sized)) -> bool {

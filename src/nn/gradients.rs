@@ -75,17 +75,6 @@ where
     M: Traverse + Clone,
     L: ad::Loss,
 {
-    if ad::is_nested(module) { by_arguments(module, loss) } else { by_variables(module, loss) }
-}
-
-/// Differentiates by variables, which evaluations know: what they compute again and again, as the state of an optimiser
-/// that nobody evaluates, they store.
-#[track_caller]
-fn by_variables<M, L>(module: &mut M, loss: impl FnOnce(&mut M) -> L) -> Result<(L, M)>
-where
-    M: Traverse + Clone,
-    L: ad::Loss,
-{
     let all = with_variables(module);
     let module = Variables(module);
     let loss = loss(module.0);
@@ -117,52 +106,4 @@ fn with_variables(module: &mut (impl Traverse + ?Sized)) -> Arrays {
     }
     all.replace_in(module);
     all
-}
-
-/// Differentiates by arguments of a function within another one that is differentiated, so that gradients flow through
-/// the result.
-#[track_caller]
-fn by_arguments<M, L>(module: &mut M, loss: impl FnOnce(&mut M) -> L) -> Result<(L, M)>
-where
-    M: Traverse + Clone,
-    L: ad::Loss,
-{
-    let is_trained = are_trained(module);
-    let before = Arrays::lent(module);
-    let mut called = Called { module, before, arguments: Arrays(Vec::new()) };
-    let before = called.before.clone();
-    let call = |arguments: &Arrays| {
-        arguments.replace_in(called.module);
-        called.arguments = arguments.clone();
-        loss(called.module)
-    };
-    let (loss, gradients) = ad::value_and_grad_among(call, &before, &is_trained)?;
-    let mut gradient = called.module.clone();
-    gradients.replace_in(&mut gradient);
-    Ok((loss, gradient))
-}
-
-/// A module whose parameters are arguments of a function that is differentiated, and what they were before when this is
-/// dropped: after an error or a panic, too.
-struct Called<'m, M: Traverse> {
-    module: &'m mut M,
-    before: Arrays,
-    arguments: Arrays,
-}
-
-impl<M: Traverse> Drop for Called<'_, M> {
-    fn drop(&mut self) {
-        let mut number = 0;
-        self.module.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
-            let is_same = |argument: &Var| argument.is_same(var);
-            // A parameter is where it was, most often.
-            let is_in_place = self.arguments.0.get(number).is_some_and(is_same);
-            let position = if is_in_place { Some(number) } else { self.arguments.0.iter().position(is_same) };
-            match position {
-                Some(position) => var.clone_from(&self.before.0[position]),
-                None => *var = ad::detach(&Arrays(vec![var.clone()])).0.swap_remove(0),
-            }
-            number += 1;
-        }));
-    }
 }

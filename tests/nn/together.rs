@@ -1,7 +1,6 @@
 //! Layers of all kinds in one network: in a `#[jit]` function, and trained by a frozen step for several batches.
 
 use jit::nn::*;
-use jit::optim::Sgd;
 use jit::prelude::*;
 use jit::random::rng;
 use jit::tensor::keep_dims;
@@ -168,38 +167,6 @@ fn numbers_of_rows_with_64_bits_are_not_cut() {
 }
 
 type Small = (Linear<f64>, Tanh, Linear<f64>);
-
-/// The loss after a step, as in meta-learning; the optimiser and the gradients of the step are inside of what is
-/// differentiated.
-fn loss_after_a_step(net: &mut Small) -> Tensor<f64> {
-    let x = Tensor::linspace(-1.0, 1.0, 6).reshape([3, 2]);
-    let loss = |net: &mut Small, scale: f64| mse_loss(&net.forward(&(&x * scale)), &(x.sum(keep_dims(1)) * scale));
-    let mut fast = net.clone();
-    let (_, gradient) = value_and_grad(&mut fast, |net| loss(net, 1.0)).unwrap();
-    Sgd::new(&fast, 0.3).step(&mut fast, &gradient);
-    loss(&mut fast, 0.5)
-}
-
-#[test]
-fn gradients_of_a_module_have_gradients_by_the_module() {
-    on_each_device(|| {
-        let mut rng = rng(2);
-        let mut net: Small = (Linear::new(2, 3, &mut rng), Tanh, Linear::new(3, 1, &mut rng));
-        let (_, gradient) = value_and_grad(&mut net, loss_after_a_step).unwrap();
-        assert!(!net.0.weight.grad_enabled());
-        let weights = net.0.weight.to_vec().unwrap();
-        let at = |place: usize, by: f64| {
-            let (mut moved, mut net) = (weights.clone(), net.clone());
-            moved[place] += by;
-            net.0.weight.set(Tensor::from_array(moved, [3, 2]));
-            loss_after_a_step(&mut net).item().unwrap()
-        };
-        let wanted = (0..6).map(|place| (at(place, 1e-5) - at(place, -1e-5)) / 2e-5);
-        for (got, wanted) in gradient.0.weight.to_vec().unwrap().into_iter().zip(wanted) {
-            assert!((got - wanted).abs() < 1e-8, "{got} {wanted}");
-        }
-    });
-}
 
 #[test]
 fn a_checkpoint_of_a_module_trains_it() {

@@ -64,7 +64,7 @@ pub use report::{Retained, retained, whos};
 pub(crate) use report::{is_variable, names_of_gradients};
 pub use simplify::{set_graph_simplification, simplify_graph};
 pub use traversal::{Keep, Mode};
-pub use trees::{Variables, clear_grad, detach, disable_grad, enable_grad, grad_of, is_nested};
+pub use trees::{Variables, clear_grad, detach, disable_grad, enable_grad, grad_of};
 pub(crate) use variable::{clear_stored, set_stored, stored_at_variable, variable};
 
 use crate::graph::Var;

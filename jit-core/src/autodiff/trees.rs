@@ -7,7 +7,7 @@ use super::report::is_variable;
 use super::variable::{clear_stored, enable, gradient_of};
 use super::vertex::carries;
 use crate::graph::Var;
-use crate::graph::gradients::{self, Scope};
+use crate::graph::gradients::Scope;
 use crate::misuse;
 use crate::trace::record;
 use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
@@ -32,14 +32,6 @@ use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 pub fn enable_grad(tree: &mut (impl Traverse + ?Sized)) {
     let site = Site::here();
     tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| enable(var, site)));
-}
-
-/// Returns whether what is computed from a value may be differentiated further: gradients flow through its arrays, or
-/// it is within an operation with a derivative of its own.
-#[doc(hidden)]
-#[must_use]
-pub fn is_nested(tree: &(impl Traverse + ?Sized)) -> bool {
-    gradients::is_suspended() || arrays(tree).iter().any(carries)
 }
 
 /// Makes constants of all arrays of a value; see [`Array::disable_grad`](crate::Array::disable_grad).

@@ -3,7 +3,6 @@
 use jit::nn::*;
 use jit::prelude::*;
 use jit::random::rng;
-use jit::tensor::keep_dims;
 
 use crate::{assert_refused, on_each_device};
 

@@ -141,17 +141,7 @@ impl<T: Integer> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn pow(&self, exponent: u32) -> Self {
-        let (mut rest, mut power, mut square) = (exponent, self.full_like(T::ONE), self.clone());
-        while rest != 0 {
-            if rest & 1 == 1 {
-                power = &power * &square;
-            }
-            rest >>= 1;
-            if rest != 0 {
-                square = &square * &square;
-            }
-        }
-        power
+        self.raised(exponent)
     }
 }
 

@@ -179,6 +179,22 @@ impl<T: FloatElement> Array<T> {
 }
 
 impl<T: Number> Array<T> {
+    /// Returns the value multiplied by itself, by squares.
+    #[track_caller]
+    pub(super) fn raised(&self, exponent: u32) -> Self {
+        let (mut rest, mut power, mut square) = (exponent, T::ONE.into_array(), self.clone());
+        while rest != 0 {
+            if rest & 1 == 1 {
+                power = &power * &square;
+            }
+            rest >>= 1;
+            if rest != 0 {
+                square = &square * &square;
+            }
+        }
+        Array::from_var(record::broadcast(&power.var, self.width()))
+    }
+
     /// Clamps the value between two bounds; `high` where the bounds are in the wrong order. NaN stays NaN.
     #[must_use]
     #[track_caller]
@@ -250,19 +266,7 @@ impl<T: FloatElement> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn powi(&self, exponent: i32) -> Self {
-        let mut rest = exponent.unsigned_abs();
-        let mut power = T::ONE.into_array();
-        let mut square = self.clone();
-        while rest != 0 {
-            if rest & 1 == 1 {
-                power = &power * &square;
-            }
-            rest >>= 1;
-            if rest != 0 {
-                square = &square * &square;
-            }
-        }
-        let power = Array::from_var(record::broadcast(&power.var, self.width()));
+        let power = self.raised(exponent.unsigned_abs());
         if exponent < 0 { power.recip() } else { power }
     }
 }

@@ -25,15 +25,9 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 /// Begins a call with a copy of a value each of whose float arrays is an argument. Returns the copy and all its arrays.
 #[track_caller]
 fn arguments<X: Traverse + Clone>(x: &X) -> (X, Called, Vec<Var>) {
-    arguments_among(x, |_| true)
-}
-
-/// Like [`arguments`], for the float arrays in positions of which a function says so.
-#[track_caller]
-fn arguments_among<X: Traverse + Clone>(x: &X, is_argument: impl Fn(usize) -> bool) -> (X, Called, Vec<Var>) {
     let (called, mut arguments, mut copy) = (Called::begin(), Vec::new(), x.clone());
     copy.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
-        if var.ty().is_float() && is_argument(arguments.len()) {
+        if var.ty().is_float() {
             *var = called.argument(var, false);
         }
         arguments.push(var.clone());
@@ -274,28 +268,6 @@ where
         drop(copy);
         called.value_and_gradient(result, arguments, x)
     }
-}
-
-/// Like [`value_and_grad`], for some of the arrays of a value, by their positions; the gradients of others are zeros.
-///
-/// # Errors
-///
-/// As [`grad`], and when the value does not depend on these arrays.
-#[doc(hidden)]
-#[track_caller]
-pub fn value_and_grad_among<X, L>(function: impl FnOnce(&X) -> L, x: &X, is_wanted: &[bool]) -> Result<(L, X), Error>
-where
-    X: Traverse + Clone,
-    L: Loss,
-{
-    let _line = misuse::enter();
-    let (copy, called, arguments) = arguments_among(x, |position| is_wanted[position]);
-    let result = recorded(|| function(&copy));
-    drop(copy);
-    if !carries(&result.objective()) {
-        traversal::nothing_flows(traversal::NO_VARIABLE)?;
-    }
-    called.value_and_gradient(result, arguments, x)
 }
 
 /// Calls a function; returns its result, and a function from gradients of the result to gradients of the argument: the

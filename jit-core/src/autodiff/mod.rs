@@ -57,7 +57,7 @@ pub use checkpoint::checkpoint;
 pub use custom::{CustomOp, custom};
 pub use draw::graphviz;
 pub(crate) use functional::Called;
-pub use functional::{grad, hvp, jvp, value_and_grad, value_and_grad_among, vjp};
+pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
 pub use isolate::{allow_no_grad, isolate};
 pub use loss::Loss;
 pub use report::{Retained, retained, whos};

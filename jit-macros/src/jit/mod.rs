@@ -23,6 +23,7 @@ mod logic;
 mod macros;
 mod matching;
 mod operators;
+mod patterns;
 mod place;
 mod range;
 mod repeat;

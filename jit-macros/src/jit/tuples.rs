@@ -5,10 +5,9 @@
 //! parts match, each by Rust's own test or by comparisons, according to the type of that part.
 
 use super::branch::Want;
-use super::matching::{
-    self, Shape, as_bound, binding, chained, guard, has_let, is_plain, pattern, replaced, test, tested, tests_value,
-};
+use super::matching::{self, Shape, as_bound, chained, replaced, test};
 use super::operators::reference_to;
+use super::patterns::{self, binding, guard, has_let, is_plain, pattern, tested, tests_value};
 use super::place::is_place;
 use super::rewrite::{Rewriter, unparenthesised};
 use proc_macro2::{Ident, Span};
@@ -27,7 +26,7 @@ pub(crate) fn of(matched: &Expr) -> Option<&ExprTuple> {
 
 /// Returns whether a pattern takes any tuple.
 pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
-    matches!(pattern, Pat::Tuple(tuple) if tuple.elems.iter().all(matching::is_irrefutable))
+    matches!(pattern, Pat::Tuple(tuple) if tuple.elems.iter().all(patterns::is_irrefutable))
 }
 
 /// Returns the translation of a `match` on a tuple: a chain of `if`s if its arms test only numbers and truth values.
@@ -39,7 +38,7 @@ pub(crate) fn shape(tuple: &ExprTuple, arms: &[Arm]) -> Shape {
     if !(has_value || has_guard) || arms.iter().filter_map(guard).any(has_let) {
         return Shape::Other;
     }
-    let takes_all = |cases: &Vec<Vec<Pat>>| cases.iter().any(|parts| parts.iter().all(matching::is_irrefutable));
+    let takes_all = |cases: &Vec<Vec<Pat>>| cases.iter().any(|parts| parts.iter().all(patterns::is_irrefutable));
     let ends = arms.last().is_some_and(|last| guard(last).is_none()) && cases.last().is_some_and(takes_all);
     let is_complete = ends || (arms.iter().all(|arm| guard(arm).is_none()) && takes_all_truth_values(&cases, count));
     if is_complete { Shape::Chain } else { Shape::WithoutEnd }
@@ -89,7 +88,7 @@ fn cases(pattern: &Pat, count: usize) -> Option<Vec<Vec<Pat>>> {
 fn takes_all_truth_values(cases: &[Vec<Vec<Pat>>], count: usize) -> bool {
     let met = |part: &Pat, value: bool| match part {
         Pat::Lit(syn::ExprLit { lit: Lit::Bool(literal), .. }) => literal.value == value,
-        other => matching::is_irrefutable(other),
+        other => patterns::is_irrefutable(other),
     };
     let is_met = |values: usize| {
         let value = |at: usize| values >> at & 1 == 1;

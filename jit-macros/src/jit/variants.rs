@@ -15,7 +15,8 @@
 
 use super::branch::Want;
 use super::directives;
-use super::matching::{self, guard, has_let, is_variable, pattern};
+use super::matching;
+use super::patterns::{guard, has_let, is_variable, pattern};
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::{is_constant_name, pattern_names};
 use crate::sink::Sink;

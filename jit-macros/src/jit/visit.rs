@@ -6,7 +6,7 @@ use super::lent::Lent;
 use super::rewrite::{Rewriter, expected_type, unparenthesised};
 use super::scope::{has_owner, may_lend_mutably, plain_name, ungrouped};
 use super::state::{assignment_targets, is_assigning};
-use super::{assertion, cast, index, logic, macros, matching, operators, range, repeat, warning};
+use super::{assertion, cast, index, logic, macros, matching, operators, patterns, range, repeat, warning};
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
@@ -87,7 +87,7 @@ impl Rewriter<'_> {
                 let lent = Lent::by(&node.expr, &self.scopes);
                 let is_host = self.is_host(&node.expr);
                 self.operand_in_place(&mut node.expr);
-                if !is_host && matching::tests_value(&node.pat) {
+                if !is_host && patterns::tests_value(&node.pat) {
                     matching::decide(self, &mut node.expr);
                 }
                 self.visit_pat_mut(&mut node.pat);

@@ -8,6 +8,7 @@ mod bounds;
 mod bounds_everywhere;
 mod casts;
 mod corners;
+mod dice;
 mod floats;
 mod functions;
 mod integers;

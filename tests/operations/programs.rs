@@ -11,21 +11,7 @@ use proptest::prelude::*;
 
 use crate::agree::bits;
 use crate::corners::Corners;
-
-/// Pseudo-random numbers (Knuth's MMIX generator).
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % sides
-    }
-
-    fn pick<T: Clone>(&mut self, values: &[T]) -> T {
-        values[self.roll(values.len())].clone()
-    }
-}
+use crate::dice::Dice;
 
 /// Everything that a program has computed so far, all of one width or of width 1.
 struct Values {

@@ -1,5 +1,6 @@
 //! Programs as data, and those of random seeds.
 
+use crate::dice::Dice;
 use jit_runtime::ir::{BinaryOp, Type, scalar};
 
 /// Elements of the arrays that all lanes add to.
@@ -13,20 +14,6 @@ pub(super) const TYPES: [Type; KINDS] =
 const DEEPEST: usize = 3;
 /// The iterations of loops that end by a condition.
 pub(super) const FEW: u32 = 9;
-
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % sides
-    }
-
-    fn kind(&mut self) -> usize {
-        self.roll(KINDS)
-    }
-}
 
 /// A position in a table.
 #[derive(Clone, Debug)]
@@ -194,7 +181,7 @@ fn place(dice: &mut Dice, depth: usize) -> Place {
         4..7 if depth < 2 => Place::Listed(Box::new(place(dice, depth + 1))),
         7 => Place::Lane([1, 1, 2, 3][dice.roll(4)], dice.roll(5) as u32),
         8 => Place::LaneAndCounter([1, 2, 7, 100][dice.roll(4)]),
-        9 => Place::State(dice.kind()),
+        9 => Place::State(dice.roll(KINDS)),
         _ => Place::Counter(1, 0),
     }
 }
@@ -202,7 +189,7 @@ fn place(dice: &mut Dice, depth: usize) -> Place {
 fn source(dice: &mut Dice) -> Source {
     match dice.roll(8) {
         0 => Source::Literal(dice.roll(12) as i32 - 3),
-        1 | 2 => Source::Cast(dice.kind()),
+        1 | 2 => Source::Cast(dice.roll(KINDS)),
         3 => Source::Place(place(dice, 0)),
         4 => Source::Scratch(place(dice, 0)),
         _ => Source::Table(place(dice, 0)),
@@ -214,7 +201,7 @@ fn condition(dice: &mut Dice) -> Condition {
         0 => Condition::Bit(dice.roll(3) as u32),
         1 => Condition::Flag,
         2 => Condition::NotFlag,
-        _ => Condition::Less(dice.kind(), dice.kind()),
+        _ => Condition::Less(dice.roll(KINDS), dice.roll(KINDS)),
     }
 }
 
@@ -228,7 +215,7 @@ const OPS: [BinaryOp; 7] =
 
 fn statement(dice: &mut Dice, depth: usize) -> Statement {
     match dice.roll(21) {
-        9 => Statement::Write(dice.kind(), place(dice, 0)),
+        9 => Statement::Write(dice.roll(KINDS), place(dice, 0)),
         10 => Statement::Flag(condition(dice)),
         11 | 12 if depth < DEEPEST => {
             Statement::If(condition(dice), block(dice, depth + 1, 3), block(dice, depth + 1, 2))
@@ -237,15 +224,15 @@ fn statement(dice: &mut Dice, depth: usize) -> Statement {
             let bounds = match dice.roll(4) {
                 0 | 1 => Bounds::Row(place(dice, 1)),
                 2 => Bounds::Numbers(dice.roll(4) as u32, dice.roll(12) as u32),
-                _ => Bounds::Few(dice.kind()),
+                _ => Bounds::Few(dice.roll(KINDS)),
             };
             Statement::For(Mode::Recorded, bounds, block(dice, depth + 1, 4))
         }
         15 if depth < DEEPEST => Statement::While(condition(dice), block(dice, depth + 1, 3)),
         16 => Statement::Add(dice.roll(5), place(dice, 0), source(dice)),
-        17 => Statement::Store(dice.kind()),
+        17 => Statement::Store(dice.roll(KINDS)),
         18 => Statement::BreakIf(condition(dice)),
         19 => Statement::ContinueIf(condition(dice)),
-        _ => Statement::Set(dice.kind(), OPS[dice.roll(OPS.len())], source(dice)),
+        _ => Statement::Set(dice.roll(KINDS), OPS[dice.roll(OPS.len())], source(dice)),
     }
 }

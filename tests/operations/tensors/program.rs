@@ -9,6 +9,7 @@ use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, scalar};
 use super::model::{
     Model, combined_wide, common, coordinates, lines, narrow, number, python_range, selected, wide_identity,
 };
+use crate::dice::Dice;
 
 mod moves;
 
@@ -19,20 +20,6 @@ const MOST_AXES: usize = 4;
 
 const LENGTHS: &[usize] = &[0, 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65];
 const LONG: &[usize] = &[255, 257, 513, 1025, 2049];
-
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % sides
-    }
-
-    fn flip(&mut self) -> bool {
-        self.roll(2) == 0
-    }
-}
 
 #[derive(Clone)]
 struct Value<T: Element> {

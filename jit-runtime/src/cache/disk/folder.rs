@@ -139,7 +139,7 @@ fn unusable(path: &Path, access: Access, error: &io::Error) -> Refused {
 }
 
 /// The owner of a folder, if it can be trusted.
-fn trusted_owner(path: &Path, access: Access, files: &dyn Files) -> Result<u32, Refused> {
+pub(super) fn trusted_owner(path: &Path, access: Access, files: &dyn Files) -> Result<u32, Refused> {
     let facts = files.facts(path).map_err(|error| unusable(path, access, &error))?;
     let owner = match access {
         Access::Own { user } => user,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::contents::Contents;
 use super::files::{Files as _, System};
-use super::folder::{Access, Folder, Refused, SECRET, UNPUBLISHED};
+use super::folder::{Access, Folder, Refused, SECRET, UNPUBLISHED, trusted_owner};
 use super::format::{self, Kind};
 use super::key::KeyParts;
 use super::lease::LOCKS;
@@ -55,8 +55,9 @@ pub(in crate::cache) fn check(folder: &CacheFolder) -> Result<(), Error> {
 }
 
 pub(in crate::cache) fn files(folder: &CacheFolder) -> Result<Vec<CacheFile>, Error> {
-    let is_missing = |name: &Path| System.facts(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    if !folder.is_shared && is_missing(&folder.path.join(SECRET)) && !is_missing(&folder.path) {
+    trusted_owner(&folder.path, access(folder), &System).map_err(error)?;
+    let secret = System.facts(&folder.path.join(SECRET));
+    if !folder.is_shared && secret.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         // Without it, there is no file that a program would read.
         return Ok(Vec::new());
     }

@@ -31,6 +31,7 @@ mod prefix;
 mod printing;
 mod promotion;
 mod reductions;
+mod referents;
 mod reports;
 mod scatter;
 #[path = "../seeds/mod.rs"]

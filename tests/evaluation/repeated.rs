@@ -165,3 +165,52 @@ fn training_that_reads_the_loss_alone_takes_the_same_time_for_each_step() {
         assert!(losses[39] < losses[0] / 4.0, "{losses:?}");
     });
 }
+
+#[test]
+fn steps_of_a_descent_that_nobody_reads_repeat_their_kernels() {
+    // Each step depends on the sums of all steps before, by a chain of numbers that only the kernels need.
+    let descent = |steps: usize, reads_each_step: bool| {
+        let x = Float::arange(64) * 0.1;
+        let wanted = (&x * 3.0 + 0.5).sin();
+        let (mut a, mut b, mut moment) = (Float::from(0.1), Float::from(0.2), Float::from(0.0));
+        for _ in 0..steps {
+            let error = (&a * &x + &b).sin() - &wanted;
+            let slope = &error * (&a * &x + &b).cos();
+            moment = &moment * 0.9 + (&slope * &x).mean() * 0.1;
+            (a, b) = (&a - &moment * 0.1, &b - slope.mean() * 0.1);
+            if reads_each_step {
+                eval(&(&a, &b, &moment));
+            }
+        }
+        [a.item().unwrap(), b.item().unwrap()]
+    };
+    on_each_device(|| {
+        let distinct = |steps: usize| {
+            let kernels = kernels_of(|| {
+                descent(steps, false);
+            });
+            let largest = kernels.iter().map(|[ops, _]| *ops).max();
+            let distinct: std::collections::BTreeSet<_> = kernels.iter().collect();
+            assert!(kernels.len() < steps * 3 / 2 + 4, "{kernels:?}");
+            (distinct.len(), largest)
+        };
+        let (few, largest) = distinct(12);
+        assert_eq!(distinct(60), (few, largest));
+        assert_eq!(descent(60, false), descent(60, true));
+    });
+}
+
+#[test]
+fn numbers_of_few_reductions_are_computed_by_each_kernel_that_needs_them() {
+    on_each_device(|| {
+        let x = resident(&[0.5, 1.0, 2.0, -4.0]);
+        let kernels = kernels_of(|| {
+            let centred = &x - x.mean();
+            let scale = centred.square().mean() + 1e-5;
+            let normal = &centred * scale.rsqrt();
+            let scaled = &normal * (1.0 / normal.abs().reduce_max()) + x.mean() * scale.sqrt();
+            eval(&scaled);
+        });
+        assert_eq!(kernels.len(), 4, "{kernels:?}");
+    });
+}

@@ -10,6 +10,7 @@
 
 use jit_runtime::{Error, ErrorKind};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::effect::Shared;
 use super::order::{Entry, Graph, NONE, uses};
@@ -18,6 +19,11 @@ use crate::graph::cost::EXPENSIVE;
 use crate::graph::op::Op;
 use crate::size::extent::Extent;
 use crate::trace::local;
+
+/// The number of stages from whose results a value of one lane is computed before it is written, for later kernels.
+const CHAIN: usize = 4;
+/// The number of operations of one lane that are computed again.
+const MAX_SCALAR: usize = 256;
 
 /// One kernel.
 pub(super) struct Group {
@@ -100,6 +106,10 @@ fn check_scatters(graph: &Graph<'_>, groups: &[Group]) -> Result<(), Error> {
 }
 
 impl Group {
+    fn new(stage: u32, lanes: Extent, is_copying: bool) -> Group {
+        Group { stage, lanes, is_copying, reduced: None, roots: Vec::new(), order: Vec::new(), writers: None }
+    }
+
     /// Returns whether the kernel runs on some of its lanes.
     pub(super) fn is_selected(&self, selection: &Selection) -> bool {
         self.lanes.lanes as usize == selection.width && !self.is_copying
@@ -152,7 +162,7 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
             }
             None => {
                 let roots = vec![number as u32];
-                groups.push(Group { stage, lanes, is_copying, reduced, roots, order: Vec::new(), writers: None });
+                groups.push(Group { reduced, roots, ..Group::new(stage, lanes, is_copying) });
             }
         }
     }
@@ -168,6 +178,8 @@ struct Cut<'a, 'e> {
     first: Vec<u32>,
     /// For each entry, the last group that visited it.
     seen: Vec<u32>,
+    /// Whether a kernel changes arrays that another one of its stage may read.
+    writes_in_place: bool,
     /// Entries that are written because several kernels need them, and the stage of the kernel that does it.
     added: Vec<(u32, u32)>,
 }
@@ -177,11 +189,15 @@ impl<'a, 'e> Cut<'a, 'e> {
         let stage = |entry: &Entry<'_>| if entry.is_root && !entry.is_evaluated { entry.stage } else { NONE };
         let written = graph.entries.iter().map(stage).collect();
         let count = graph.entries.len();
-        Cut { graph, written, first: vec![NONE; count], seen: vec![NONE; count], added: Vec::new() }
+        let writes_in_place =
+            !graph.effects.is_empty() || graph.controls.iter().any(|control| !control.shared.is_empty());
+        let (first, seen) = (vec![NONE; count], vec![NONE; count]);
+        Cut { graph, written, first, seen, writes_in_place, added: Vec::new() }
     }
 
-    fn run(mut self, groups: &mut [Group]) -> Vec<(u32, u32)> {
-        for current in 0..groups.len() {
+    fn run(mut self, groups: &mut Vec<Group>) -> Vec<(u32, u32)> {
+        let mut current = 0;
+        while current < groups.len() {
             let roots = groups[current].roots.clone();
             let mut stack: Vec<(u32, bool)> = roots.into_iter().rev().map(|root| (root, false)).collect();
             let mut order = Vec::new();
@@ -194,12 +210,15 @@ impl<'a, 'e> Cut<'a, 'e> {
                 }
             }
             groups[current].order = order;
+            current += 1;
         }
         groups.iter_mut().for_each(|group| group.roots.sort_unstable());
+        // Those that were added on the way are at the end.
+        groups.sort_by_key(|group| group.stage);
         self.added
     }
 
-    fn visit(&mut self, groups: &mut [Group], current: usize, number: u32, stack: &mut Vec<(u32, bool)>) {
+    fn visit(&mut self, groups: &mut Vec<Group>, current: usize, number: u32, stack: &mut Vec<(u32, bool)>) {
         if self.is_read_back(groups[current].stage, number) {
             return;
         }
@@ -207,7 +226,7 @@ impl<'a, 'e> Cut<'a, 'e> {
         if first == NONE {
             self.first[number as usize] = current as u32;
         } else if self.is_worth_writing(&groups[first as usize], groups[current].stage, number) {
-            let writer = &mut groups[first as usize];
+            let writer = self.writer(groups, first, current, number);
             self.written[number as usize] = writer.stage;
             writer.roots.push(number);
             self.added.push((number, writer.stage));
@@ -236,30 +255,75 @@ impl<'a, 'e> Cut<'a, 'e> {
             && !local::is_local(entry.var);
         is_value
             && writer.stage < stage
-            && writer.lanes == entry.var.extent().representative()
-            && self.is_expensive(number)
+            && match writer.lanes == entry.var.extent().representative() {
+                true => self.is_expensive(stage, number),
+                false => !self.writes_in_place && entry.var.lanes() == 1 && self.is_chain(stage, number),
+            }
     }
 
-    /// Returns whether the total cost of a value, counting shared parts once, exceeds that of writing and reading it.
-    fn is_expensive(&self, number: u32) -> bool {
+    /// Returns the kernel that writes a value which a kernel computes first: that one, or one of as few lanes.
+    fn writer<'g>(&self, groups: &'g mut Vec<Group>, first: u32, current: usize, number: u32) -> &'g mut Group {
+        let lanes = self.graph.entries[number as usize].var.extent().representative();
+        let Group { stage, is_copying, .. } = groups[first as usize];
+        if groups[first as usize].lanes == lanes {
+            return &mut groups[first as usize];
+        }
+        let is_added = |group: &Group| group.takes(stage, lanes, None, is_copying);
+        let at = match groups.iter().skip(current + 1).position(is_added) {
+            Some(after) => current + 1 + after,
+            None => {
+                groups.push(Group::new(stage, lanes, is_copying));
+                groups.len() - 1
+            }
+        };
+        &mut groups[at]
+    }
+
+    /// Returns whether what a kernel must do to compute a value again costs more than writing and reading it.
+    fn is_expensive(&self, stage: u32, number: u32) -> bool {
         let mut work = 0;
-        let mut seen = vec![number];
-        let mut next = 0;
-        while next < seen.len() && work < EXPENSIVE {
+        self.behind(stage, number, |entry, is_read| {
+            work += if is_read { 0 } else { entry.op.weight() };
+            work < EXPENSIVE
+        });
+        work >= EXPENSIVE
+    }
+
+    /// Returns whether a value is computed from the results of kernels of several stages, as is a parameter after some
+    /// steps of a descent. Each later kernel would compute it from all of them, and differ from all others. It is the
+    /// number of stages that counts, and not the cost, so that all such values of a program are written in the same
+    /// steps, and the same kernels repeat.
+    fn is_chain(&self, stage: u32, number: u32) -> bool {
+        let (mut stages, mut count) = (SmallVec::<[u32; CHAIN]>::new(), 0);
+        self.behind(stage, number, |entry, is_read| {
+            if is_read && !entry.is_evaluated && !stages.contains(&entry.stage) {
+                stages.push(entry.stage);
+            }
+            count += 1;
+            stages.len() < CHAIN && count < MAX_SCALAR
+        });
+        stages.len() >= CHAIN || count >= MAX_SCALAR
+    }
+
+    /// Visits the entries that a kernel of some stage must compute, or read, to compute a value again, each once, until
+    /// the visitor returns false.
+    fn behind(&self, stage: u32, number: u32, mut visit: impl FnMut(&Entry<'_>, bool) -> bool) {
+        let (mut seen, mut next) = (vec![number], 0);
+        while next < seen.len() {
             let number = seen[next];
             next += 1;
-            let entry = &self.graph.entries[number as usize];
-            if entry.is_evaluated {
-                continue;
+            let is_read = self.is_read_back(stage, number);
+            if !visit(&self.graph.entries[number as usize], is_read) {
+                return;
             }
-            work += entry.op.weight();
-            for operand in lane_operands(self.graph, number) {
-                if !seen.contains(&operand) {
-                    seen.push(operand);
+            if !is_read {
+                for operand in lane_operands(self.graph, number) {
+                    if !seen.contains(&operand) {
+                        seen.push(operand);
+                    }
                 }
             }
         }
-        work >= EXPENSIVE
     }
 }
 

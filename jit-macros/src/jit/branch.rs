@@ -217,7 +217,8 @@ impl<'r, 'a> Traced<'r, 'a> {
             Some(Live::After(_)) => &[&node.then_branch],
             Some(Live::InLoop(_)) => &[],
         };
-        let state = state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes);
+        let has_value = node.else_branch.is_some() || live.is_some();
+        let state = state_of(&[], &[&node.then_branch, &otherwise], has_value, &rewriter.scopes);
         let Split { given: deferred, own, kept } = deferred::split(rewriter, state, arms);
         let state = without_dead(rewriter, kept, &otherwise, tail, live.is_some());
         let hands_out = !tail && !deferred.is_empty();
@@ -497,12 +498,12 @@ fn without_dead(
 ) -> Vec<(Place, bool)> {
     let start = rewriter.scopes.start();
     let later = names_of(otherwise);
-    let is_dead = |place: &Place| {
-        rewriter
-            .scopes
-            .find(&place.base)
-            .is_some_and(|(age, binding)| !binding.by_mut_ref && !binding.lent && (tail || (is_live && age >= start)))
-    };
+    let is_dead =
+        |place: &Place| {
+            rewriter.scopes.find(&place.base).is_some_and(|(age, binding)| {
+                !binding.by_mut_ref && !binding.lent && (tail || (is_live && age >= start))
+            }) && !place.is_uncertain()
+        };
     let marked = state.into_iter().map(|place| {
         let is_dead = is_dead(&place);
         (place, is_dead)

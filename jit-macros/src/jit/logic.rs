@@ -60,7 +60,7 @@ fn eager(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span:
 
 fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
     let guard = rewriter.helper("side", span);
-    let state = state_of(&[&node.right], &[], &rewriter.scopes);
+    let state = state_of(&[&node.right], &[], true, &rewriter.scopes);
     let (left_span, right_span) = (rewriter.at(node.left.span()), rewriter.at(node.right.span()));
     let left = borrowed(rewriter, &mut node.left);
     let region = rewriter.new_region(&guard, Why::Operand);

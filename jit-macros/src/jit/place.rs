@@ -9,6 +9,8 @@ use syn::{Expr, Member, UnOp};
 pub(crate) enum Step {
     /// `*place`
     Deref,
+    /// `*place` if it is a `&mut` reference, and state without arrays if it is not.
+    Referent,
     /// `place.member`
     Field(String),
 }
@@ -68,6 +70,11 @@ impl Place {
         self.base == other.base && other.fields().starts_with(&self.fields())
     }
 
+    /// Returns whether it is what a variable refers to, if it is a reference.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.steps.first() == Some(&Step::Referent)
+    }
+
     /// Returns the place as written in a program.
     pub(crate) fn name(&self) -> String {
         let fields = self.fields().into_iter().map(|field| format!(".{field}"));
@@ -81,6 +88,7 @@ impl Place {
         let start = quote_spanned!(span=> #base);
         self.steps.iter().fold(start, |inner, step| match step {
             Step::Deref => quote_spanned!(span=> (*#inner)),
+            Step::Referent => quote_spanned!(span=> (*#inner.__jit_referent())),
             Step::Field(name) => {
                 let member: Member = match name.parse::<u32>() {
                     Ok(index) => Member::Unnamed(syn::Index { index, span }),

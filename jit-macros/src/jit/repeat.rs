@@ -130,8 +130,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
     ) -> Self {
         let span = rewriter.at(span);
         let guard = rewriter.helper("while", span);
-        let mut state = state_of(conditions, &[body], &rewriter.scopes);
-        for place in state_of(conditions, &[], &rewriter.scopes) {
+        let mut state = state_of(conditions, &[body], false, &rewriter.scopes);
+        for place in state_of(conditions, &[], true, &rewriter.scopes) {
             if deferred::is_deferred(rewriter, &place) {
                 let name = &place.base;
                 let message = format!(
@@ -204,7 +204,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
     }
 
     fn condition(&mut self, mut condition: Expr) -> Condition {
-        let state = state_of(&[&condition], &[], &self.rewriter.scopes);
+        let state = state_of(&[&condition], &[], true, &self.rewriter.scopes);
         let span = self.rewriter.at(condition.span());
         Condition {
             is_plain: is_plain(&condition),

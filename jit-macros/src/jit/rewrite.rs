@@ -13,6 +13,7 @@ use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, FnArg, LitStr, Pat, ReturnType, Signature, Stmt, Type};
@@ -40,7 +41,7 @@ pub(crate) struct Rewriter<'a> {
     /// The number of variables that were cloned, if traced, because code that is recorded later mentions them.
     pub(crate) shared: usize,
     /// Whether any value is tested by method lookup for being traced: the traits of these methods must be in scope.
-    pub(crate) uses_kinds: bool,
+    pub(crate) uses_kinds: Cell<bool>,
     /// The number of variables that are parameters of the function.
     pub(crate) parameters: usize,
     /// Parameters that are compared in macros which are not rewritten, with their places.
@@ -84,7 +85,7 @@ impl<'a> Rewriter<'a> {
             expected: None,
             host_only: false,
             shared: 0,
-            uses_kinds: false,
+            uses_kinds: Cell::new(false),
             parameters,
             compared: Vec::new(),
             is_allowed: false,
@@ -124,11 +125,11 @@ impl<'a> Rewriter<'a> {
         let fast_math = options
             .fast_math
             .map(|is_on| quote_spanned!(span=> let __jit_fast_math = #private::FastMath::set(#is_on);));
-        let kinds = self.uses_kinds.then(|| {
+        let kinds = self.uses_kinds.get().then(|| {
             quote_spanned! {span=>
                 #[allow(unused_imports)]
                 use #private::{CastsHost as _, CastsSize as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _,
-                    Lend as _, MatchesHost as _, MatchesTraced as _};
+                    Lend as _, MatchesHost as _, MatchesTraced as _, NoReferent as _, Referent as _};
             }
         });
         let warnings = warning::of_parameters(self);
@@ -256,6 +257,7 @@ pub(crate) fn state_tokens(rewriter: &Rewriter<'_>, state: &[Place]) -> Vec<(Str
         .iter()
         .map(|place| {
             let span = rewriter.at(place.span);
+            rewriter.uses_kinds.set(rewriter.uses_kinds.get() || place.is_uncertain());
             (place.name(), place.tokens(span), span)
         })
         .collect()

@@ -4,20 +4,24 @@
 //! it. Rust's `mut` limits which receivers those can be. Places that a region only reads are not state but implicit
 //! inputs.
 
-use super::place::Place;
+use super::place::{Place, Step};
 use super::rewrite::unparenthesised;
 use super::scope::{Binding, Scopes, identifiers, pattern_names};
 use proc_macro2::Ident;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, Macro, Pat, Stmt};
+use syn::{BinOp, Block, Expr, ExprMethodCall, Macro, Pat, Stmt};
 
-/// Returns the state of a region, each place once; a place covers its parts.
-pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], scopes: &Scopes) -> Vec<Place> {
+/// Returns the state of a region, each place once; a place covers its parts. `has_value` is set unless the blocks
+/// certainly have no value.
+pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], has_value: bool, scopes: &Scopes) -> Vec<Place> {
     let mut finder = Finder { scopes, inner: Vec::new(), found: Vec::new(), is_certain: false };
     for part in parts {
         finder.visit_expr(part);
     }
     for block in blocks {
+        if !has_value {
+            finder.ends_with_an_effect(block);
+        }
         finder.visit_block(block);
     }
     reduce(finder.found)
@@ -100,7 +104,7 @@ impl Finder<'_> {
         let Some(binding) = self.outer(&place) else { return };
         // A change through a reference that cannot change itself is a change of its referent: `xs[0] = x`.
         if binding.by_mut_ref && !binding.mutable && place.steps.is_empty() {
-            place.steps.push(super::place::Step::Deref);
+            place.steps.push(Step::Deref);
         }
         self.found.push(place);
     }
@@ -111,9 +115,37 @@ impl Finder<'_> {
         let Some(binding) = self.outer(&place) else { return };
         let (mutable, by_mut_ref) = (binding.mutable, binding.by_mut_ref);
         if by_mut_ref && place.steps.is_empty() {
-            place.steps.push(super::place::Step::Deref);
+            place.steps.push(Step::Deref);
         }
         if (mutable || by_mut_ref) && !self.is_certain {
+            self.found.push(place);
+        }
+    }
+
+    /// Adds what may change by an expression whose value nobody takes.
+    fn called_for_its_effect(&mut self, expr: &Expr) {
+        if let Expr::MethodCall(call) = expr
+            && !(reads_only(&call.method) || CONSUMES.contains(&&call.method.to_string()[..]))
+        {
+            self.may_change_referent(call);
+        }
+    }
+
+    /// The same for the end of a block that has no value.
+    fn ends_with_an_effect(&mut self, block: &Block) {
+        if let Some(Stmt::Expr(expr, None)) = block.stmts.last() {
+            self.called_for_its_effect(expr);
+        }
+    }
+
+    /// Adds what a variable refers to, if it turns out to be a `&mut` reference. Only where a method of it is called that
+    /// would not consume another value: the variable is asked for its referent after the region, too.
+    fn may_change_referent(&mut self, call: &ExprMethodCall) {
+        let Some(base) = Place::of(&call.receiver).map(|place| place.base) else { return };
+        let mut place = Place { span: base.span(), base, steps: Vec::new() };
+        let Some(binding) = self.outer(&place) else { return };
+        if !(binding.mutable || binding.by_mut_ref || binding.host || binding.ty.is_some() || self.is_certain) {
+            place.steps.push(Step::Referent);
             self.found.push(place);
         }
     }
@@ -135,6 +167,9 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_stmt(&mut self, statement: &Stmt) {
+        if let Stmt::Expr(expr, Some(_)) = statement {
+            self.called_for_its_effect(expr);
+        }
         visit::visit_stmt(self, statement);
     }
 
@@ -185,7 +220,10 @@ impl Visit<'_> for Finder<'_> {
         self.read(&reference.expr);
     }
 
-    fn visit_expr_method_call(&mut self, call: &syn::ExprMethodCall) {
+    fn visit_expr_method_call(&mut self, call: &ExprMethodCall) {
+        if names_a_change(&call.method) {
+            self.may_change_referent(call);
+        }
         if reads_only(&call.method) {
             self.read(&call.receiver);
         } else {
@@ -228,6 +266,7 @@ impl Visit<'_> for Finder<'_> {
         self.visit_expr(&node.expr);
         self.scoped(|finder| {
             finder.bind(&node.pat);
+            finder.ends_with_an_effect(&node.body);
             finder.visit_block(&node.body);
         });
     }
@@ -240,6 +279,9 @@ impl Visit<'_> for Finder<'_> {
     fn visit_expr_if(&mut self, node: &syn::ExprIf) {
         self.scoped(|finder| {
             finder.visit_expr(&node.cond);
+            if node.else_branch.is_none() {
+                finder.ends_with_an_effect(&node.then_branch);
+            }
             finder.visit_block(&node.then_branch);
         });
         if let Some((_, otherwise)) = &node.else_branch {
@@ -248,7 +290,11 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_expr_while(&mut self, node: &syn::ExprWhile) {
-        self.scoped(|finder| visit::visit_expr_while(finder, node));
+        self.scoped(|finder| {
+            finder.visit_expr(&node.cond);
+            finder.ends_with_an_effect(&node.body);
+            finder.visit_block(&node.body);
+        });
     }
 
     fn visit_arm(&mut self, arm: &syn::Arm) {
@@ -316,6 +362,20 @@ pub(crate) fn is_assigning(op: &BinOp) -> bool {
 pub(crate) fn reads_only(method: &Ident) -> bool {
     READS_ONLY.binary_search(&method.to_string().as_str()).is_ok()
 }
+
+/// Returns whether the name of a method says that it changes its receiver and returns something: `next_float`, `push`.
+fn names_a_change(method: &Ident) -> bool {
+    let name = method.to_string();
+    let first = name.split('_').next().unwrap_or_default();
+    name != "next" && CHANGES.contains(&first)
+}
+
+/// The first words of methods' names that say so.
+const CHANGES: [&str; 12] =
+    ["advance", "append", "draw", "insert", "next", "pop", "push", "remove", "sample", "swap", "tick", "update"];
+
+/// Methods of the standard library that are called for their effect and consume their receiver.
+const CONSUMES: [&str; 4] = ["collect_into", "for_each", "join", "try_for_each"];
 
 /// Methods whose names show that they do not change their receiver, in alphabetical order. If one of them changes it
 /// nevertheless, the trace detects a value used outside its region.

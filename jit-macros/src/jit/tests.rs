@@ -172,6 +172,25 @@ fn variables_bound_to_mutable_references_are_state() {
 }
 
 #[test]
+fn variables_of_unknown_type_are_asked_for_what_they_refer_to_where_a_call_may_change_it() {
+    let is_asked = |statement: proc_macro2::TokenStream| {
+        let got = body(quote! { fn f(m: Mask, q: Q, w: W) { let p = w.first(); if m { #statement } } });
+        assert!(!got.contains("save (\"q\""), "{got}");
+        got.contains("save (\"p\" , & (* p . __jit_referent ()))")
+    };
+    assert!(is_asked(quote! { p.change(); q.change(); }));
+    assert!(is_asked(quote! { p.part.change() }));
+    assert!(is_asked(quote! { let x = p.next_float(); g(x) }));
+    assert!(is_asked(quote! { for i in 0..3 { p.change() } }));
+    assert!(!is_asked(quote! { p.sin(); }));
+    assert!(!is_asked(quote! { p.for_each(g); }));
+    assert!(!is_asked(quote! { let x = p.change(); let y = p.next(); g(x, y) }));
+    assert!(!is_asked(quote! { let p = g(); p.change(); }));
+    let with_a_value = body(quote! { fn f(m: Mask, w: W) { let p = w.first(); if m { p.change() } else { 1 }; } });
+    assert!(!with_a_value.contains("__jit_referent"), "{with_a_value}");
+}
+
+#[test]
 fn arguments_by_mut_reference_may_change_through_the_result() {
     let got = body(quote! {
         fn f(m: Mask, mut a: Float) { let r = pick(&mut a); let n = count(&a); if m { r.bump(); n.bump(); } }

@@ -34,6 +34,8 @@ mod literals;
 mod loops;
 #[path = "evaluation/page.rs"]
 mod page;
+#[path = "evaluation/pieces.rs"]
+mod pieces;
 #[path = "evaluation/processes.rs"]
 mod processes;
 #[path = "evaluation/repeated.rs"]

@@ -135,12 +135,27 @@ impl<T: Integer> Array<T> {
         let nearest = self.lt(T::default()).select(&least, !&least);
         overflow.lt(T::default()).select(nearest, result)
     }
+}
 
+/// What [`Array::pow`] requires: as a bound of the method, its message names the methods of floats.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`pow` is for integers: for floats it is `x.powi(2)` for a whole number, and `x.powf(y)` for a float",
+    label = "the elements are `{Self}`"
+)]
+pub trait HasPow: Integer {}
+
+impl<T: Integer> HasPow for T {}
+
+impl<T: Number> Array<T> {
     /// Returns the value multiplied by itself `exponent` times, modulo the number of values of the type; one for zero
-    /// times.
+    /// times. For arrays of integers.
     #[must_use]
     #[track_caller]
-    pub fn pow(&self, exponent: u32) -> Self {
+    pub fn pow(&self, exponent: u32) -> Self
+    where
+        T: HasPow,
+    {
         self.raised(exponent)
     }
 }

@@ -7,9 +7,9 @@ use crate::trace::record;
 
 /// Two values that a mask selects from, arrays or numbers; `R` is their common element type.
 #[diagnostic::on_unimplemented(
-    message = "a mask cannot select between `{Self}` and `{B}` for an array of `{R}`",
+    message = "`{Self}` and `{B}` cannot both become arrays of `{R}`",
     label = "expected arrays or numbers whose types promote to `{R}`",
-    note = "convert one of them with `.cast()`"
+    note = "convert one of them with `.cast()`; a number whose type nothing says is an `f64`: write `1.0f32`"
 )]
 pub trait Choice<B, R: Element> {
     /// Returns both as arrays of the common type.

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::effect::Shared;
 use super::order::{Entry, Graph, NONE, uses};
+use super::pieces;
 use super::selected::Selection;
 use crate::graph::cost::EXPENSIVE;
 use crate::graph::op::Op;
@@ -47,22 +48,32 @@ pub(super) struct Group {
 ///
 /// When a later kernel would have to recompute per-lane local memory, and with it the results of scatters.
 pub(super) fn groups(graph: &mut Graph<'_>) -> Result<Vec<Group>, Error> {
-    let (mut groups, has_empty) = by_stage_and_lanes(graph);
-    if let ([only], true) = (&mut groups[..], graph.natives.is_empty() && !has_empty) {
-        only.order = (0..graph.entries.len() as u32).collect();
-        return Ok(groups);
+    let (mut groups, mut added) = partition(graph);
+    if pieces::cut(graph, &groups) {
+        (groups, added) = partition(graph);
     }
-    if !graph.effects.is_empty() {
-        groups.iter_mut().for_each(|group| group.writers = Some(writers(graph, &group.roots)));
-    }
-    groups.sort_by_key(|group| group.stage);
-    let added = Cut::new(graph).run(&mut groups);
     for (number, stage) in added {
         let entry = &mut graph.entries[number as usize];
         (entry.is_root, entry.stage) = (true, stage);
     }
     check_scatters(graph, &groups)?;
     Ok(groups)
+}
+
+/// Returns the kernels of a graph, in execution order, and the values that are written besides the roots, each with the
+/// stage of the kernel that does it.
+fn partition(graph: &Graph<'_>) -> (Vec<Group>, Vec<(u32, u32)>) {
+    let (mut groups, has_empty) = by_stage_and_lanes(graph);
+    if let ([only], true) = (&mut groups[..], graph.natives.is_empty() && !has_empty) {
+        only.order = (0..graph.entries.len() as u32).collect();
+        return (groups, Vec::new());
+    }
+    if !graph.effects.is_empty() {
+        groups.iter_mut().for_each(|group| group.writers = Some(writers(graph, &group.roots)));
+    }
+    groups.sort_by_key(|group| group.stage);
+    let added = Cut::new(graph).run(&mut groups);
+    (groups, added)
 }
 
 /// Returns the loops and scatters that write the arrays among some roots.

@@ -13,7 +13,7 @@ use jit_runtime::stats::{Scheduling, events};
 use jit_runtime::{Error, Site, config, log};
 use smallvec::SmallVec;
 
-use super::emit::Emitted;
+use super::emit::{Emitted, Spare};
 use super::group::Group;
 use super::map::NodeMap;
 use super::order::{Entry, Graph};
@@ -64,6 +64,7 @@ pub(super) fn find(trace: &Trace<'_>, site: Site, scheduling: Scheduling) -> Res
 /// Prepares the launches of a known trace; returns `None` if its code is gone, or is not the one for these widths.
 fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Option<Launches>, Error> {
     let mut launches = Launches::with_capacity(known.kernels.len());
+    let (mut temporary, mut spare): (Vec<Written>, Spare) = Default::default();
     for kernel in &known.kernels {
         let mut written: SmallVec<[Written; 2]> = SmallVec::new();
         for &number in &kernel.written {
@@ -72,11 +73,22 @@ fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Opti
             let buffer = unsafe { launch::alloc_result(var.lanes() * var.ty().size_bytes())? };
             written.push((var.clone(), buffer));
         }
+        for &number in &kernel.temporary {
+            let var = trace.node(number);
+            temporary.push((var.clone(), spare.take(var.lanes() * var.ty().size_bytes())?));
+        }
         let mut arguments = Vec::with_capacity(kernel.arguments.len());
         for argument in &kernel.arguments {
-            let made = || launches.iter().flat_map(|launch| &launch.written).chain(&written);
+            // Most arguments are results of launches shortly before.
+            let made = || launches.iter().flat_map(|launch| &launch.written).chain(&written).chain(&temporary).rev();
             let Some(argument) = argument_of(trace, made, *argument) else { return Ok(None) };
             arguments.push(argument);
+        }
+        for &number in &kernel.released {
+            let var = trace.node(number);
+            if let Some(position) = temporary.iter().position(|(other, _)| other.is_same(var)) {
+                spare.add(temporary.swap_remove(position).1);
+            }
         }
         let function = function_of(kernel.named_by.iter().map(|&number| trace.node(number).site()));
         let reduce_block = kernel.block.map(|block| trace.node(block).position());
@@ -139,7 +151,13 @@ impl NewTrace {
     }
 
     /// Returns where the arguments of a kernel come from.
-    pub(super) fn origins(&self, graph: &Graph<'_>, group: &Group, emitted: &Emitted) -> TraceOrigins {
+    pub(super) fn origins(
+        &self,
+        graph: &Graph<'_>,
+        group: &Group,
+        emitted: &Emitted,
+        released: &[u32],
+    ) -> TraceOrigins {
         let number = |entry: u32| self.numbers[entry as usize];
         let literals = emitted.literals.iter().zip(&emitted.literal_entries);
         let literals: SmallVec<[_; 8]> =
@@ -155,13 +173,18 @@ impl NewTrace {
             _ => None,
         };
         let block = group.reduce_block().and_then(|_| group.roots.iter().find(|&&root| reduced(root).is_some()));
+        let (temporary, written): (Vec<u32>, Vec<u32>) =
+            group.roots.iter().partition(|&&root| graph.entries[root as usize].is_temporary);
+        let numbers = |entries: &[u32]| entries.iter().map(|&entry| number(entry)).collect();
         let named_by = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
         TraceOrigins {
             arguments,
             literals,
             lanes: number(reduced(root).unwrap_or(root)),
             block: block.map(|&root| number(root)),
-            written: group.roots.iter().map(|&root| number(root)).collect(),
+            written: numbers(&written),
+            temporary: numbers(&temporary),
+            released: numbers(released),
             named_by: named_by.map(|&entry| number(entry)).collect(),
         }
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | liveness of the state of loops | `live` |
 //! | the graph in order | `order` |
+//! | long programs of equal parts | `pieces` |
 //! | partition into kernels | `group` |
 //! | placement in loops and branches | `place` |
 //! | writes in place | `effect` |
@@ -67,6 +68,7 @@ mod map;
 pub(crate) mod native;
 pub(crate) use native::filled;
 mod order;
+mod pieces;
 mod place;
 pub(crate) mod read;
 mod remarks;
@@ -306,11 +308,13 @@ fn build(
     let mut steps = SmallVec::new();
     let mut calls = native::calls(&graph).into_iter().peekable();
     let mut remarks = Remarks::begin(&graph);
-    for group in &groups {
+    let mut spare = emit::Spare::default();
+    for (group, released) in groups.iter().zip(pieces::released(&graph, &groups)) {
         while let Some(call) = calls.next_if(|&call| graph.entries[call as usize].stage <= group.stage) {
             steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
         }
-        let emitted = emit::emit(&graph, group, &mut outputs)?;
+        let emitted = emit::emit(&graph, group, &mut outputs, &mut spare)?;
+        released.iter().for_each(|temporary| spare.add(Arc::clone(&outputs[temporary])));
         let written = written(&graph, group, &outputs);
         let function = function(&graph, group);
         let (lanes, reduce_block, label) = (group.lanes, group.reduce_block(), label(function));
@@ -318,7 +322,7 @@ fn build(
             let (width, ops) = (lanes.lanes as usize, emitted.kernel.op_count());
             remarks.make(group, KernelId { label, site, width, ops });
         }
-        let origins = new_trace.as_ref().map(|trace| Box::new(trace.origins(&graph, group, &emitted)));
+        let origins = new_trace.as_ref().map(|trace| Box::new(trace.origins(&graph, group, &emitted, &released)));
         steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written, origins }));
     }
     for call in calls {
@@ -354,9 +358,10 @@ fn constants_here(graph: &order::Graph<'_>) -> Result<emit::Outputs, Error> {
     Ok(copies)
 }
 
-/// Returns the nodes whose elements a kernel writes.
+/// Returns the nodes that get elements that a kernel writes.
 fn written(graph: &order::Graph<'_>, group: &group::Group, outputs: &emit::Outputs) -> SmallVec<[Written; 2]> {
-    let nodes = group.roots.iter().filter(|&&root| !graph.entries[root as usize].is_copy);
+    let has_elements = |root: u32| !graph.entries[root as usize].is_copy && !graph.entries[root as usize].is_temporary;
+    let nodes = group.roots.iter().filter(|&&root| has_elements(root));
     nodes.map(|root| (graph.entries[*root as usize].var.clone(), Arc::clone(&outputs[root]))).collect()
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Entry<'e> {
     pub(super) is_root: bool,
     /// Whether the value is available only after the kernel that computes it.
     pub(super) is_later: bool,
+    /// Whether only kernels of this evaluation read what is written: the node does not get that memory.
+    pub(super) is_temporary: bool,
     /// Whether the entry is a copy of the node's elements, to be overwritten, instead of the node.
     pub(super) is_copy: bool,
 }
@@ -551,6 +553,7 @@ impl<'e> Walk<'e> {
             is_evaluated: false,
             is_root: false,
             is_later: false,
+            is_temporary: false,
             is_copy: false,
         });
         number
@@ -570,6 +573,7 @@ impl<'e> Walk<'e> {
             is_evaluated: false,
             is_root: true,
             is_later: true,
+            is_temporary: false,
             is_copy: true,
         });
         self.graph.entries.len() as u32 - 1

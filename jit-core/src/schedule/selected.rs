@@ -128,7 +128,7 @@ fn plan(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site) -
     let mut outputs = emit::Outputs::default();
     let mut steps = SmallVec::new();
     for group in &groups {
-        let emitted = emit::emit(&graph, group, &mut outputs)?;
+        let emitted = emit::emit(&graph, group, &mut outputs, &mut emit::Spare::default())?;
         let is_selected = group.is_selected(selection);
         let lanes = if is_selected { selection.lanes.extent() } else { group.lanes };
         let mut written = written(&graph, group, &outputs);

@@ -64,6 +64,10 @@ pub struct KnownKernel {
     pub block: Option<u32>,
     /// The nodes that it writes.
     pub written: Box<[u32]>,
+    /// The nodes whose elements it writes for later kernels of the trace alone.
+    pub temporary: Box<[u32]>,
+    /// The temporary ones that no kernel after it reads.
+    pub released: Box<[u32]>,
     /// The nodes whose lines name it, in this order.
     pub named_by: Box<[u32]>,
 }
@@ -312,9 +316,19 @@ mod tests {
         let key = TraceKey { words: &[1], literals: &[] };
         let insert = |entry: &Arc<Entry>| {
             let (entry, none) = (Arc::downgrade(entry), || Box::new([]));
-            let (constants, written, named_by) = (none(), none(), none());
-            let kernel =
-                KnownKernel { entry, arguments: Box::new([]), constants, lanes: 0, block: None, written, named_by };
+            let (constants, written, temporary, released, named_by) = (none(), none(), none(), none(), none());
+            let (arguments, lanes, block) = (Box::new([]) as _, 0, None);
+            let kernel = KnownKernel {
+                entry,
+                arguments,
+                constants,
+                lanes,
+                block,
+                written,
+                temporary,
+                released,
+                named_by,
+            };
             traces.insert(KnownTrace::new(key, Box::new([kernel])), 100);
         };
         codes.iter().chain(&codes).for_each(insert);

@@ -24,6 +24,10 @@ pub struct TraceOrigins {
     pub block: Option<u32>,
     /// See [`KnownKernel::written`].
     pub written: Box<[u32]>,
+    /// See [`KnownKernel::temporary`].
+    pub temporary: Box<[u32]>,
+    /// See [`KnownKernel::released`].
+    pub released: Box<[u32]>,
     /// See [`KnownKernel::named_by`].
     pub named_by: Box<[u32]>,
 }
@@ -69,7 +73,7 @@ impl Prepared {
     /// Describes the kernel for launches of its trace.
     #[must_use]
     pub fn known(&self, origins: TraceOrigins) -> KnownKernel {
-        let TraceOrigins { mut arguments, literals, lanes, block, written, named_by } = origins;
+        let TraceOrigins { mut arguments, literals, lanes, block, written, temporary, released, named_by } = origins;
         let is_constant = |literal: &Value| !self.promoted.contains(literal);
         let constants = literals.iter().filter(|(literal, _)| is_constant(literal)).map(|(_, position)| *position);
         let own = self.ready.arguments.len() - self.promoted.len();
@@ -84,6 +88,7 @@ impl Prepared {
             }
         }));
         let (entry, constants) = (Arc::downgrade(&self.ready.entry), constants.collect());
-        KnownKernel { entry, arguments: arguments.into(), constants, lanes, block, written, named_by }
+        let arguments = arguments.into();
+        KnownKernel { entry, arguments, constants, lanes, block, written, temporary, released, named_by }
     }
 }

@@ -32,6 +32,26 @@ use crate::trace::local;
 /// Memory that kernels of this evaluation write, by entry.
 pub(super) type Outputs = FxHashMap<u32, Arc<Buffer>>;
 
+/// Memory of temporary values that no later kernel reads.
+#[derive(Default)]
+pub(super) struct Spare(Vec<Arc<Buffer>>);
+
+impl Spare {
+    /// Adds memory that only launches before the next one use.
+    pub(super) fn add(&mut self, buffer: Arc<Buffer>) {
+        self.0.push(buffer);
+    }
+
+    /// Returns memory of some bytes, all of which the next kernel writes.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<Arc<Buffer>, Error> {
+        match self.0.iter().position(|buffer| buffer.size_bytes() == bytes) {
+            Some(position) => Ok(self.0.swap_remove(position)),
+            // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
+            None => unsafe { launch::alloc_result(bytes) },
+        }
+    }
+}
+
 /// A kernel with its launch arguments.
 pub(super) struct Emitted {
     pub(super) kernel: Kernel,
@@ -61,6 +81,7 @@ pub(super) struct Emitter<'a, 'e> {
     pub(super) graph: &'a Graph<'e>,
     pub(super) group: &'a Group,
     outputs: &'a mut Outputs,
+    spare: &'a mut Spare,
     /// The lanes that are computed, unless all are.
     selection: Option<&'a Selection>,
     pub(super) placement: Option<Placement>,
@@ -95,12 +116,18 @@ pub(super) fn placement(graph: &Graph<'_>, group: &Group) -> Result<Option<Place
 }
 
 /// Builds the kernel of a group.
-pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> Result<Emitted, Error> {
+pub(super) fn emit(
+    graph: &Graph<'_>,
+    group: &Group,
+    outputs: &mut Outputs,
+    spare: &mut Spare,
+) -> Result<Emitted, Error> {
     let count = graph.entries.len();
     let emitter = Emitter {
         graph,
         group,
         outputs,
+        spare,
         selection: graph.selection.filter(|selection| group.is_selected(selection)),
         placement: placement(graph, group)?,
         builder: Builder::with_capacity(group.order.len() + group.roots.len()),
@@ -389,10 +416,13 @@ impl<'e> Emitter<'_, 'e> {
             return Ok(());
         }
         let len = self.selection.map_or(var.lanes(), |selection| selection.len_of(var));
+        let bytes = len * var.ty().size_bytes();
         let buffer = match launches::unwritten()? {
             Some(unwritten) => unwritten,
+            // A recording has a plan of its memory.
+            None if self.entry(root).is_temporary && !launches::is_recording() => self.spare.take(bytes)?,
             // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
-            None => unsafe { launch::alloc_result(len * var.ty().size_bytes())? },
+            None => unsafe { launch::alloc_result(bytes)? },
         };
         self.outputs.insert(root, Arc::clone(&buffer));
         if launches::is_recording() {

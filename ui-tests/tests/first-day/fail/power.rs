@@ -1,4 +1,4 @@
-// wanted: there is a method `powf`
+// wanted: `x.powi(2)` for a whole number, and `x.powf(y)` for a float
 use jit::prelude::*;
 
 fn main() {

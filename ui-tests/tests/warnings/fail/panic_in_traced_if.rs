@@ -15,7 +15,7 @@ fn name(n: UInt) -> UInt {
     match n {
         0 => n + 1,
         1 => n * 2,
-        _ => unreachable!("two values"),
+        _ => panic!("two values"),
     }
 }
 

@@ -181,7 +181,7 @@ struct View<'a> {
 
 #[jit]
 fn in_a_structure(world: &mut World, m: &Mask) {
-    let mut view = View { walker: world.nth(0) };
+    let view = View { walker: world.nth(0) };
     view.walker.x -= 1.0;
     if m {
         view.walker.x += 1.0;
@@ -190,7 +190,7 @@ fn in_a_structure(world: &mut World, m: &Mask) {
 }
 
 #[jit]
-fn in_a_structure_that_is_not_mut(world: &mut World, m: &Mask) {
+fn called_in_a_structure(world: &mut World, m: &Mask) {
     let view = View { walker: world.nth(0) };
     if m {
         view.walker.step();
@@ -213,7 +213,7 @@ fn references_change_at_the_end_of_a_function_too() {
     check(assigned_and_passed_on, [3.0, 2.0], [0, 0]);
     check(assigned_after_an_exit, [2.0, 2.0], [1, 0]);
     check(in_a_structure, [1.0, 1.0], [1, 0]);
-    check(in_a_structure_that_is_not_mut, [2.0, 2.0], [1, 0]);
+    check(called_in_a_structure, [2.0, 2.0], [1, 0]);
     check(in_an_option, [2.0, 2.0], [1, 0]);
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Binding {
     pub(crate) may_refer: bool,
     /// May be a value that is or contains one.
     pub(crate) may_hold: bool,
+    /// Declared by a `let` with a value: its type is known where code after it is compiled.
+    pub(crate) has_value: bool,
     /// Certainly a tuple or struct that the function has built, and that may contain one.
     pub(crate) is_built: bool,
     /// Certainly a host value, which is decided while tracing.
@@ -39,6 +41,7 @@ impl Binding {
             by_mut_ref: false,
             may_refer: true,
             may_hold: true,
+            has_value: false,
             is_built: false,
             lent: false,
             host: false,
@@ -200,6 +203,7 @@ impl Scopes {
         };
         for binding in &mut self.bindings[from..] {
             binding.may_refer = may_refer;
+            binding.has_value = true;
             binding.may_hold &= may_hold;
             binding.is_built = may_hold && is_built;
         }
@@ -237,10 +241,24 @@ impl Scopes {
             {
                 false
             }
+            Expr::MethodCall(call) if GENERIC.iter().any(|name| call.method == name) => false,
             Expr::MethodCall(call) => self.may_lend(&call.receiver) || any(&call.args, false),
+            Expr::Block(node) => self.may_end_in_reference(&node.block, is_whole),
+            Expr::If(node) => {
+                self.may_end_in_reference(&node.then_branch, is_whole)
+                    || node.else_branch.as_ref().is_some_and(|(_, otherwise)| self.may_refer(otherwise, is_whole))
+            }
+            Expr::Match(node) => node.arms.iter().any(|arm| self.may_refer(&arm.body, is_whole)),
             Expr::Macro(call) => super::macros::arguments(&call.mac)
                 .is_none_or(|arguments| !is_whole && arguments.iter().any(|argument| self.may_refer(argument, false))),
             _ => true,
+        }
+    }
+
+    fn may_end_in_reference(&self, block: &syn::Block, is_whole: bool) -> bool {
+        match block.stmts.last() {
+            Some(syn::Stmt::Expr(value, None)) => self.may_refer(value, is_whole),
+            _ => false,
         }
     }
 
@@ -248,6 +266,9 @@ impl Scopes {
     fn may_lend(&self, receiver: &Expr) -> bool {
         let place = super::place::Place::of(receiver);
         let binding = place.and_then(|place| self.find(&place.base).map(|(_, binding)| binding));
+        if matches!(receiver, Expr::MethodCall(_)) {
+            return self.may_refer(receiver, false);
+        }
         let is_lent = |binding: &Binding| !binding.host && (binding.mutable || binding.by_mut_ref);
         binding.is_some_and(is_lent) || self.may_refer(receiver, false)
     }
@@ -335,6 +356,9 @@ pub(crate) fn plain_name(pattern: &mut Pat) -> Option<&mut syn::PatIdent> {
 
 /// Names of methods of the standard library that only read, and that methods of others which return references have.
 const LENDING: [&str; 8] = ["as_ref", "borrow", "first", "get", "last", "max", "min", "unwrap_or"];
+
+/// Methods of the standard library whose result has the type that its use demands. It may be unknown before that.
+const GENERIC: [&str; 7] = ["collect", "into", "parse", "product", "sum", "try_collect", "try_into"];
 
 /// Methods whose result is a host value, whatever the receiver.
 const HOST_RESULTS: [&str; 9] = [

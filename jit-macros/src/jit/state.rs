@@ -230,7 +230,12 @@ impl Visit<'_> for Finder<'_> {
         let place = Place { base: name.clone(), steps: Vec::new(), span: name.span() };
         let Some(binding) = self.outer(&place) else { return };
         let passed = Expr::Path(path.clone());
-        if binding.by_mut_ref { self.may_change(&passed) } else { self.may_change_referent(&passed) }
+        match (binding.by_mut_ref, binding.has_value) {
+            (true, _) => self.may_change(&passed),
+            // The type of other variables may be unknown until they are passed on.
+            (false, true) => self.may_change_referent(&passed),
+            (false, false) => {}
+        }
     }
 
     fn visit_expr_closure(&mut self, closure: &syn::ExprClosure) {
@@ -292,9 +297,9 @@ impl Visit<'_> for Finder<'_> {
                 let mut names = Vec::new();
                 identifiers(call.tokens.clone(), &mut names);
                 for name in names {
-                    let path = Expr::Path(syn::ExprPath { attrs: Vec::new(), qself: None, path: name.into() });
-                    self.may_change_referent(&path);
-                    self.may_change(&path);
+                    let path = syn::ExprPath { attrs: Vec::new(), qself: None, path: name.into() };
+                    self.visit_expr_path(&path);
+                    self.may_change(&Expr::Path(path));
                 }
             }
         }

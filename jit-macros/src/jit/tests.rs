@@ -202,6 +202,9 @@ fn values_that_are_no_references_are_not_asked() {
     assert!(!is_asked(quote! { Vec::new() }));
     assert!(!is_asked(quote! { count(&w, 3) }));
     assert!(!is_asked(quote! { Some(part(w)) }));
+    assert!(!is_asked(quote! { w.line().parse().unwrap() }));
+    assert!(!is_asked(quote! { if c { 1.0 } else { w.line().parse()? } }));
+    assert!(!body(quote! { fn f(m: Mask) { g(|a| if m { Some(a) } else { None }) } }).contains("__jit_refers"));
 }
 
 #[test]

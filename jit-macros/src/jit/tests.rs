@@ -196,7 +196,7 @@ fn values_that_are_no_references_are_not_asked() {
             .contains("__jit_refers")
     };
     assert!(is_asked(quote! { w.part(1) }));
-    assert!(is_asked(quote! { if c { first(w) } else { second(w) } }));
+    assert!(is_asked(quote! { if c { first(&mut w) } else { second(&mut w) } }));
     assert!(!is_asked(quote! { x * 2.0 }));
     assert!(!is_asked(quote! { x.sin() }));
     assert!(!is_asked(quote! { Vec::new() }));

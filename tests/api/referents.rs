@@ -122,6 +122,130 @@ fn a_method_whose_name_says_that_it_changes_may_return_something() {
     check(run, [2.0, 3.0], [0, 1]);
 }
 
+fn first(walkers: &mut [Walker]) -> &mut Walker {
+    &mut walkers[0]
+}
+
+fn step(walker: &mut Walker) {
+    walker.step();
+}
+
+#[jit]
+fn passed_on(world: &mut World, m: &Mask) -> Float {
+    let walker = first(&mut world.walkers);
+    let mut sum = Float::from(0.0);
+    if m {
+        step(walker);
+        let before = walker.advance_by(0.5);
+        sum += before;
+    }
+    sum
+}
+
+#[jit]
+fn assigned(world: &mut World, m: &Mask) {
+    let walker = world.nth(0);
+    if m {
+        walker.x += 1.0;
+        walker.steps += 1;
+    }
+}
+
+#[jit]
+fn assigned_and_passed_on(world: &mut World, m: &Mask) {
+    let walker = world.nth(0);
+    let mut i = UInt::from(0);
+    while i < 2 {
+        if m && i < 1 {
+            walker.x += 1.0;
+            step(walker);
+            walker.steps -= 1;
+        }
+        i += 1;
+    }
+}
+
+#[jit]
+fn assigned_after_an_exit(world: &mut World, m: &Mask) {
+    let walker = world.nth(0);
+    if !m {
+        return;
+    }
+    walker.x += 1.0;
+    walker.steps += 1;
+}
+
+struct View<'a> {
+    walker: &'a mut Walker,
+}
+
+#[jit]
+fn in_a_structure(world: &mut World, m: &Mask) {
+    let view = View { walker: world.nth(0) };
+    view.walker.x -= 1.0;
+    if m {
+        view.walker.x += 1.0;
+        view.walker.steps += 1;
+    }
+}
+
+#[jit]
+fn called_in_a_structure(world: &mut World, m: &Mask) {
+    let view = View { walker: world.nth(0) };
+    if m {
+        view.walker.step();
+    }
+}
+
+#[jit]
+fn in_an_option(world: &mut World, m: &Mask) {
+    let mut walker = Some(world.nth(0));
+    if m {
+        walker.as_mut().unwrap().step();
+    }
+}
+
+#[test]
+fn references_change_at_the_end_of_a_function_too() {
+    let run = |world: &mut World, m: &Mask| assert_eq!(passed_on(world, m).to_vec().unwrap(), [2.0, 0.0]);
+    check(run, [2.5, 2.0], [1, 0]);
+    check(assigned, [2.0, 2.0], [1, 0]);
+    check(assigned_and_passed_on, [3.0, 2.0], [0, 0]);
+    check(assigned_after_an_exit, [2.0, 2.0], [1, 0]);
+    check(in_a_structure, [1.0, 1.0], [1, 0]);
+    check(called_in_a_structure, [2.0, 2.0], [1, 0]);
+    check(in_an_option, [2.0, 2.0], [1, 0]);
+}
+
+fn joined(parts: [String; 2]) -> String {
+    parts.concat()
+}
+
+#[jit]
+fn moved(world: &mut World, m: &Mask) -> Float {
+    let (text, walker) = (joined(["a".into(), "b".into()]), world.nth(0).clone());
+    let number: Result<u32, String> = "3".parse().map_err(|_| String::new());
+    let (reference, first) = (world.nth(1), UInt::from(0));
+    let x = &reference.x;
+    let mut sum = x.zeros_like();
+    if m {
+        sum += text.into_bytes().len() as f32;
+        drop(walker);
+        number.unwrap();
+        reference.clone().step();
+        sum += x + first.cast::<f32>();
+    }
+    sum
+}
+
+#[test]
+fn values_may_be_moved_in_a_region() {
+    on_each_device(|| {
+        let sum = moved(&mut World::new(), &Mask::from([true, false]));
+        assert_eq!(sum.to_vec().unwrap(), [3.0, 0.0]);
+    });
+}
+
 #[jit]
 fn other_types(world: &mut World, m: &Mask) -> Float {
     let names = ["a".to_owned(), "b".to_owned()];

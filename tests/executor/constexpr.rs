@@ -193,3 +193,19 @@ fn loops_over_constexpr_ranges_are_unrolled_and_others_recorded_once() {
         Ok(())
     });
 }
+
+#[jit]
+fn of_a_constant(x: &Float, #[constexpr] name: &'static str, #[constexpr] weights: &'static [f32]) -> Float {
+    let sum: f32 = weights.iter().sum();
+    if name == "negative" { -x * sum } else { x * sum }
+}
+
+#[test]
+fn references_to_constants_are_kept() {
+    on_each_device(|| {
+        let exe = of_a_constant::compile(&Float::placeholder(8), "negative", &[1.0, 2.0])?;
+        assert_eq!(exe.call(&Float::from([1.0, 2.0]))?.to_vec()?, [-3.0, -6.0]);
+        assert_eq!(of_a_constant(&Float::from(1.0), "", &[4.0]).item()?, 4.0);
+        Ok(())
+    });
+}

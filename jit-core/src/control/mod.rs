@@ -65,7 +65,7 @@ pub use operand::Operand;
 pub use passed::{ArrayPlaces, Passed, WithArrays, WithoutArrays};
 pub use print::{Printable, Printing, print};
 pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter};
-pub use referent::{NoReferent, Referent};
+pub use referent::{AsksNoReferent, AsksReferent, NoReferent, Referent, Refers, RefersNot};
 pub use repeat::{Repeat, Setting, WhileCondition, bounded, repeat};
 pub use stage::{Carries, HostStage, IfCondition, Stage, TracedStage};
 pub use tie::{Tie, tie};

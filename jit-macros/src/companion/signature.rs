@@ -29,18 +29,27 @@ pub(super) struct Parameter {
 pub(super) fn parameters(signature: &Signature, generics: &mut Generics) -> Vec<Parameter> {
     let named = parameter::parameters(signature);
     let each = signature.inputs.iter().zip(named).map(|(argument, known)| {
-        let (mut ty, attributes) = match argument {
-            FnArg::Receiver(receiver) => (of_receiver(receiver), &receiver.attrs),
-            FnArg::Typed(typed) if known.kind() == Kind::Borrowing => (without_own_lifetimes(&typed.ty), &typed.attrs),
-            FnArg::Typed(typed) => (behind(&typed.ty), &typed.attrs),
+        let is_constexpr = match argument {
+            FnArg::Receiver(receiver) => is_marked(&receiver.attrs),
+            FnArg::Typed(typed) => is_marked(&typed.attrs),
+        };
+        let (mut ty, kind) = match argument {
+            FnArg::Receiver(receiver) => (of_receiver(receiver), known.kind()),
+            // A reference to a constant of the program is kept as it is.
+            FnArg::Typed(typed) if is_constexpr && parameter::is_static(&typed.ty) => {
+                ((*typed.ty).clone(), Kind::Value)
+            }
+            FnArg::Typed(typed) if known.kind() == Kind::Borrowing => {
+                (without_own_lifetimes(&typed.ty), Kind::Borrowing)
+            }
+            FnArg::Typed(typed) => (behind(&typed.ty), known.kind()),
         };
         Named { generics }.visit_type_mut(&mut ty);
         // In the items beside it the function is called by its name.
         let is_renamed = known.name == RECEIVER || known.name == signature.ident;
         let own = || format_ident!("__jit_{}", known.name, span = known.name.span());
         let name = if is_renamed { own() } else { known.name.clone() };
-        let is_constexpr = attributes.iter().any(|attribute| attribute.path().is_ident("constexpr"));
-        Parameter { name, kind: known.kind(), label: known.label, ty, is_constexpr, span: known.span }
+        Parameter { name, kind, label: known.label, ty, is_constexpr, span: known.span }
     });
     each.collect()
 }
@@ -60,6 +69,11 @@ impl VisitMut for Named<'_> {
             *ty = syn::parse_quote!(#name);
         }
     }
+}
+
+/// Returns whether a parameter has the attribute `#[constexpr]`.
+fn is_marked(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| attribute.path().is_ident("constexpr"))
 }
 
 fn behind(ty: &Type) -> Type {

@@ -98,7 +98,7 @@ pub(crate) fn is_borrowing(ty: &Type) -> bool {
     }
 }
 
-fn is_static(ty: &Type) -> bool {
+pub(crate) fn is_static(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static"),
         Type::Paren(inner) => is_static(&inner.elem),

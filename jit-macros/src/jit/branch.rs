@@ -10,8 +10,10 @@
 //! nothing. For a mask both run under a recorder: `swap` restores the value from before the branch, and `restore`
 //! writes the merged one. Values of the arms, and variables that are first assigned in them, go through a slot.
 
+use super::carried::Carried;
 use super::deferred::{self, Split};
 use super::exit::{Control, Dependency, Region, Why};
+use super::moves;
 use super::operators::borrowed;
 use super::place::Place;
 use super::rewrite::{Rewriter, names_of, state_tokens};
@@ -31,15 +33,6 @@ pub(crate) enum Want {
     Nothing,
 }
 
-/// A place that a region changes.
-pub(crate) struct Carried {
-    name: String,
-    place: TokenStream,
-    span: Span,
-    /// Whether nothing reads it after the region.
-    is_dead: bool,
-}
-
 /// A guard and the state that it carries: the calls between the arms, which have an effect in the traced stage only.
 pub(crate) struct Guarded<'a> {
     pub(crate) guard: &'a Ident,
@@ -49,16 +42,17 @@ pub(crate) struct Guarded<'a> {
 }
 
 impl<'a> Guarded<'a> {
-    pub(crate) fn new(guard: &'a Ident, span: Span, state: Vec<(String, TokenStream, Span)>) -> Self {
-        let carried = |(name, place, span)| Carried { name, place, span, is_dead: false };
-        Guarded { guard, span, state: state.into_iter().map(carried).collect(), exits: Vec::new() }
+    pub(crate) fn new(guard: &'a Ident, span: Span, state: Vec<Carried>) -> Self {
+        Guarded { guard, span, state, exits: Vec::new() }
     }
 
     pub(crate) fn save(&self) -> TokenStream {
-        self.each(
-            "save_exit",
-            |guard, Carried { name, place, span, .. }| quote_spanned!(*span=> #guard.save(#name, &#place);),
-        )
+        let asked: TokenStream = self.state.iter().map(|carried| carried.ask(self.guard)).collect();
+        let save = self.each("save_exit", |guard, carried| {
+            let (name, place, span) = (&carried.name, &carried.read, carried.span);
+            quote_spanned!(span=> #guard.save(#name, &#place);)
+        });
+        quote_spanned!(self.span=> #asked #save)
     }
 
     pub(crate) fn swap(&self) -> TokenStream {
@@ -66,9 +60,9 @@ impl<'a> Guarded<'a> {
     }
 
     pub(crate) fn collect(&self) -> TokenStream {
-        self.each("collect_exit", |guard, Carried { place, span, is_dead, .. }| match is_dead {
+        self.each("collect_exit", |guard, Carried { read, span, is_dead, .. }| match is_dead {
             true => quote_spanned!(*span=> #guard.collect_dead();),
-            false => quote_spanned!(*span=> #guard.collect(&#place);),
+            false => quote_spanned!(*span=> #guard.collect(&#read);),
         })
     }
 
@@ -80,7 +74,10 @@ impl<'a> Guarded<'a> {
     }
 
     fn each(&self, of_exit: &str, call: impl Fn(&Ident, &Carried) -> TokenStream) -> TokenStream {
-        let calls = self.state.iter().map(|carried| call(&Ident::new(&self.guard.to_string(), carried.span), carried));
+        let calls = self
+            .state
+            .iter()
+            .map(|carried| carried.if_it_is_one(&call(&Ident::new(&self.guard.to_string(), carried.span), carried)));
         let (guard, exits, span) = (self.guard, &self.exits, self.span);
         let of_exit = Ident::new(of_exit, span);
         let calls: TokenStream =
@@ -217,10 +214,9 @@ impl<'r, 'a> Traced<'r, 'a> {
             Some(Live::After(_)) => &[&node.then_branch],
             Some(Live::InLoop(_)) => &[],
         };
-        let has_value = node.else_branch.is_some() || live.is_some();
-        let state = state_of(&[], &[&node.then_branch, &otherwise], has_value, &rewriter.scopes);
+        let state = state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes);
         let Split { given: deferred, own, kept } = deferred::split(rewriter, state, arms);
-        let state = without_dead(rewriter, kept, &otherwise, tail, live.is_some());
+        let state = without_dead(rewriter, kept, [&node.then_branch, &otherwise], tail, live.is_some());
         let hands_out = !tail && !deferred.is_empty();
         Traced {
             rewriter,
@@ -488,22 +484,25 @@ impl<'r, 'a> Traced<'r, 'a> {
 }
 
 /// Determines which places nothing reads after the region: variables of the function if the region is its end, and
-/// those of a block of which it is the end. They are not state unless another arm uses them.
+/// those of a block of which it is the end. They are not state unless another arm uses them. What a variable may borrow
+/// is not dead, except where an arm moves the variable.
 fn without_dead(
     rewriter: &Rewriter<'_>,
     state: Vec<Place>,
-    otherwise: &Block,
+    [then, otherwise]: [&Block; 2],
     tail: bool,
     is_live: bool,
 ) -> Vec<(Place, bool)> {
     let start = rewriter.scopes.start();
     let later = names_of(otherwise);
-    let is_dead =
-        |place: &Place| {
-            rewriter.scopes.find(&place.base).is_some_and(|(age, binding)| {
-                !binding.by_mut_ref && !binding.lent && (tail || (is_live && age >= start))
-            }) && !place.is_uncertain()
-        };
+    let is_dead = |place: &Place| {
+        let Some((age, binding)) = rewriter.scopes.find(&place.base) else { return false };
+        let is_left = tail || (is_live && age >= start);
+        // A part of a variable that is not `mut` can only change behind a reference.
+        let is_lent = binding.by_mut_ref || binding.lent || (!binding.mutable && !place.steps.is_empty());
+        let may_be_lent = || binding.may_hold && !moves::may_move(&place.base, &[then, otherwise]);
+        is_left && !is_lent && !place.is_uncertain() && !may_be_lent()
+    };
     let marked = state.into_iter().map(|place| {
         let is_dead = is_dead(&place);
         (place, is_dead)

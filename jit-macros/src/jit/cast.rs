@@ -31,7 +31,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     let found = quote_spanned!(value_span=> #private::probe(#value).__jit_cast());
     let host = quote_spanned!(value_span=> #kind.#host());
     let finished = quote_spanned!(type_span=> #kind.finish(#host as #ty));
-    rewriter.uses_kinds.set(true);
+    rewriter.uses_kinds = true;
     *expr = Expr::Verbatim(quote_spanned!(span=> #private::converted(match #found { #kind => #finished })));
 }
 

@@ -199,7 +199,7 @@ pub(crate) fn is_deferred(rewriter: &Rewriter<'_>, place: &Place) -> bool {
 
 /// Returns the variables without a value that a body assigns.
 fn assigned(rewriter: &Rewriter<'_>, body: &Block) -> Vec<Binding> {
-    let places = state_of(&[], &[body], true, &rewriter.scopes);
+    let places = state_of(&[], &[body], &rewriter.scopes);
     let found = places.iter().filter_map(|place| rewriter.scopes.find(&place.base));
     let deferred = found.filter(|(_, binding)| binding.deferred && assigns(&binding.name, body));
     deferred.map(|(_, binding)| binding.clone()).collect()

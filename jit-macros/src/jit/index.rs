@@ -60,7 +60,7 @@ pub(crate) fn peek(rewriter: &mut Rewriter<'_>, expr: &Expr) -> Option<TokenStre
     let indexed = quote_spanned!(base_span=> #kind.base()[#kept]);
     let found = quote_spanned!(base_span=> #private::probe(#base).__jit_read());
     let read = quote_spanned!(span=> match #found { #kind => #kind.value(&#indexed) });
-    rewriter.uses_kinds.set(true);
+    rewriter.uses_kinds = true;
     Some(match hoisted {
         Some((helper, index)) => quote_spanned!(span=> *match #index { #helper => #read }),
         None => quote_spanned!(span=> *#read),
@@ -173,7 +173,7 @@ impl Assigned<'_, '_> {
             (self.rewriter.at(self.target.expr.span()), self.rewriter.at(self.target.index.span()));
         self.rewriter.operand_in_place(&mut self.target.expr);
         operand(self.rewriter, &mut self.target.index);
-        self.rewriter.uses_kinds.set(true);
+        self.rewriter.uses_kinds = true;
         let base = unparenthesised(&self.target.expr).clone();
         let borrowed = reference_to(base.clone(), base_span);
         let kind = self.rewriter.helper("write", span);

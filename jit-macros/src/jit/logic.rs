@@ -5,6 +5,7 @@
 //! recorded under the left side as a branch, so that `i < n && xs.gather(&i) > 0.0` reads nothing out of range.
 
 use super::branch::Guarded;
+use super::carried::Carried;
 use super::exit::{Control, Why};
 use super::operators::borrowed;
 use super::rewrite::{Rewriter, state_tokens};
@@ -60,7 +61,7 @@ fn eager(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span:
 
 fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
     let guard = rewriter.helper("side", span);
-    let state = state_of(&[&node.right], &[], true, &rewriter.scopes);
+    let state = state_of(&[&node.right], &[], &rewriter.scopes);
     let (left_span, right_span) = (rewriter.at(node.left.span()), rewriter.at(node.right.span()));
     let left = borrowed(rewriter, &mut node.left);
     let region = rewriter.new_region(&guard, Why::Operand);
@@ -84,7 +85,7 @@ fn logical(rewriter: &Rewriter<'_>, method: &str, arguments: &TokenStream, span:
 pub(crate) fn under_guard(
     rewriter: &mut Rewriter<'_>,
     guard: &Ident,
-    state: Vec<(String, TokenStream, Span)>,
+    state: Vec<Carried>,
     open: &TokenStream,
     lifted: &TokenStream,
     constant: bool,

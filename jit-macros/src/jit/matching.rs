@@ -96,7 +96,7 @@ fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, known: &TokenStream) {
     let span = rewriter.at(value.span());
     let private = rewriter.private(span);
     let borrowed = reference_to(unparenthesised(value).clone(), span);
-    rewriter.uses_kinds.set(true);
+    rewriter.uses_kinds = true;
     *value = Expr::Verbatim(quote_spanned!(span=> *#known(#private::probe(#borrowed).__jit_known())));
 }
 
@@ -467,7 +467,7 @@ pub(crate) fn take_bound(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> O
     let span = place.span();
     let (private, kind) = (rewriter.private(span), rewriter.helper("kind", span));
     let borrowed = reference_to(matched.clone(), span);
-    rewriter.uses_kinds.set(true);
+    rewriter.uses_kinds = true;
     if let Expr::Path(_) = matched {
         rewriter.visit_expr_mut(&mut matched);
     }
@@ -536,7 +536,7 @@ pub(crate) fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenSt
         (rewriter.helper("match", span), rewriter.helper("host", span), rewriter.helper("traced", span));
     let private = rewriter.private(source);
     let comparisons = comparisons(pattern, &kind, span);
-    rewriter.uses_kinds.set(true);
+    rewriter.uses_kinds = true;
     let asked = quote_spanned!(source=> #private::probe(&#matched).__jit_match());
     let test = quote_spanned! {span=>
         match #asked {

@@ -7,6 +7,7 @@
 mod assertion;
 mod block;
 mod branch;
+mod carried;
 mod cast;
 mod chains;
 mod check;
@@ -22,6 +23,7 @@ mod lent;
 mod logic;
 mod macros;
 mod matching;
+mod moves;
 mod operators;
 mod patterns;
 mod place;

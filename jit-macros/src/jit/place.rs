@@ -72,7 +72,13 @@ impl Place {
 
     /// Returns whether it is what a variable refers to, if it is a reference.
     pub(crate) fn is_uncertain(&self) -> bool {
-        self.steps.first() == Some(&Step::Referent)
+        self.steps.last() == Some(&Step::Referent)
+    }
+
+    /// Returns the variables and fields that may be references on the path: `a`, `a.b` and `a.b.c` of `a.b.c`.
+    pub(crate) fn on_the_way(&self) -> impl Iterator<Item = Place> + '_ {
+        let fields = self.steps.iter().take_while(|step| matches!(step, Step::Field(_))).count();
+        (0..=fields).map(|count| Place { steps: self.steps[..count].to_vec(), ..self.clone() })
     }
 
     /// Returns the place as written in a program.

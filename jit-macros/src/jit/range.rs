@@ -14,6 +14,7 @@
 //! Rust's.
 
 use super::branch::{self, Live, Want};
+use super::carried::Carried;
 use super::deferred;
 use super::directives::{Mode, Unroll};
 use super::exit::{Control, Why};
@@ -124,7 +125,7 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     let list = repeated.rewriter.exit_list(&repeated.exits, span);
     let guard = repeated.guard.clone();
     let test = quote_spanned!(span=> if !#guard.test_range(&mut #counter, #list) { break; });
-    repeated.state.insert(0, (name, counter.to_token_stream(), span));
+    repeated.state.insert(0, Carried::certain(name, counter.to_token_stream(), span));
     let emitted = repeated.emit(&open, &test, &own, &body);
     Expr::Verbatim(emitted)
 }

@@ -17,6 +17,7 @@
 //! holds; a `loop` has no other condition. A host condition is therefore lifted if lanes exit at different times.
 
 use super::branch::traced_only;
+use super::carried::Carried;
 use super::directives::Mode;
 use super::exit::{Control, Loop, Region, Why};
 use super::logic::{is_plain, under_guard};
@@ -101,7 +102,7 @@ struct Condition {
     /// Whether evaluating it on lanes that have exited has no effects.
     is_plain: bool,
     /// The places that it changes.
-    state: Vec<(String, TokenStream, Span)>,
+    state: Vec<Carried>,
     span: Span,
 }
 
@@ -115,7 +116,7 @@ pub(crate) struct Repeated<'r, 'a> {
     mode: TokenStream,
     is_evaluated: bool,
     /// Places that the loop changes.
-    pub(crate) state: Vec<(String, TokenStream, Span)>,
+    pub(crate) state: Vec<Carried>,
     /// Exits that are part of its state.
     pub(crate) exits: Vec<usize>,
 }
@@ -130,8 +131,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
     ) -> Self {
         let span = rewriter.at(span);
         let guard = rewriter.helper("while", span);
-        let mut state = state_of(conditions, &[body], false, &rewriter.scopes);
-        for place in state_of(conditions, &[], true, &rewriter.scopes) {
+        let mut state = state_of(conditions, &[body], &rewriter.scopes);
+        for place in state_of(conditions, &[], &rewriter.scopes) {
             if deferred::is_deferred(rewriter, &place) {
                 let name = &place.base;
                 let message = format!(
@@ -204,7 +205,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
     }
 
     fn condition(&mut self, mut condition: Expr) -> Condition {
-        let state = state_of(&[&condition], &[], true, &self.rewriter.scopes);
+        let state = state_of(&[&condition], &[], &self.rewriter.scopes);
         let span = self.rewriter.at(condition.span());
         Condition {
             is_plain: is_plain(&condition),
@@ -228,13 +229,16 @@ impl<'r, 'a> Repeated<'r, 'a> {
         let declare = own.leaves.map(|exit| self.rewriter.declare_exit(exit, span));
         let exits = self.rewriter.exit_names(&self.exits, span);
         let end = self.done(own);
-        let collect = self.state.iter().map(|(name, place, span)| {
-            let guard = Ident::new(&guard.to_string(), *span);
-            quote_spanned!(*span=> #guard.collect(#name, &#place);)
+        let asked = self.state.iter().map(|carried| carried.ask(&guard));
+        let collect = self.state.iter().map(|carried| {
+            let (name, place, span) = (&carried.name, &carried.read, carried.span);
+            let guard = Ident::new(&guard.to_string(), span);
+            carried.if_it_is_one(&quote_spanned!(span=> #guard.collect(#name, &#place);))
         });
-        let replace = self.state.iter().map(|(_, place, span)| {
-            let guard = Ident::new(&guard.to_string(), *span);
-            quote_spanned!(*span=> #guard.replace(&mut #place);)
+        let replace = self.state.iter().map(|carried| {
+            let (place, span) = (&carried.place, carried.span);
+            let guard = Ident::new(&guard.to_string(), span);
+            carried.if_it_is_one(&quote_spanned!(span=> #guard.replace(&mut #place);))
         });
         let iteration = quote_spanned! {span=>
             #(#collect)*
@@ -251,6 +255,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
             #open
             let mut #guard = #private::repeat();
             #mode
+            #(#asked)*
             #label loop {
                 #iteration
                 #test
@@ -289,12 +294,15 @@ impl<'r, 'a> Repeated<'r, 'a> {
     }
 
     /// Generates the checks that a condition has not changed what methods that it calls may change.
-    fn checks(&self, state: &[(String, TokenStream, Span)]) -> TokenStream {
-        let checks = state.iter().map(|(name, place, span)| {
-            let guard = Ident::new(&self.guard.to_string(), *span);
-            quote_spanned!(*span=> #guard.check_unchanged(#name, &#place);)
+    fn checks(&self, state: &[Carried]) -> TokenStream {
+        let checks = state.iter().map(|carried| {
+            let (name, place, span) = (&carried.name, &carried.read, carried.span);
+            let guard = Ident::new(&self.guard.to_string(), span);
+            carried.if_it_is_one(&quote_spanned!(span=> #guard.check_unchanged(#name, &#place);))
         });
-        traced_only(&self.guard, &checks.collect(), self.span)
+        let asked: TokenStream = state.iter().map(|carried| carried.ask(&self.guard)).collect();
+        let checks = traced_only(&self.guard, &checks.collect(), self.span);
+        quote_spanned!(self.span=> #asked #checks)
     }
 
     /// Generates the exit from the loop after its last iteration.

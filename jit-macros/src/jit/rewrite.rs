@@ -3,6 +3,7 @@
 //! This file holds the state of the walk and the code around a body. The walk itself is in `block`, for statements, and
 //! `visit`, for expressions. Each family of constructs has a file: `operators`, `logic`, `branch`, `repeat` and so on.
 
+use super::carried::Carried;
 use super::directives::Mode;
 use super::exit::{Control, Exits, Frame};
 use super::lent::Lent;
@@ -13,7 +14,6 @@ use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, FnArg, LitStr, Pat, ReturnType, Signature, Stmt, Type};
@@ -41,7 +41,7 @@ pub(crate) struct Rewriter<'a> {
     /// The number of variables that were cloned, if traced, because code that is recorded later mentions them.
     pub(crate) shared: usize,
     /// Whether any value is tested by method lookup for being traced: the traits of these methods must be in scope.
-    pub(crate) uses_kinds: Cell<bool>,
+    pub(crate) uses_kinds: bool,
     /// The number of variables that are parameters of the function.
     pub(crate) parameters: usize,
     /// Parameters that are compared in macros which are not rewritten, with their places.
@@ -85,7 +85,7 @@ impl<'a> Rewriter<'a> {
             expected: None,
             host_only: false,
             shared: 0,
-            uses_kinds: Cell::new(false),
+            uses_kinds: false,
             parameters,
             compared: Vec::new(),
             is_allowed: false,
@@ -125,11 +125,12 @@ impl<'a> Rewriter<'a> {
         let fast_math = options
             .fast_math
             .map(|is_on| quote_spanned!(span=> let __jit_fast_math = #private::FastMath::set(#is_on);));
-        let kinds = self.uses_kinds.get().then(|| {
+        let kinds = self.uses_kinds.then(|| {
             quote_spanned! {span=>
                 #[allow(unused_imports)]
-                use #private::{CastsHost as _, CastsSize as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _,
-                    Lend as _, MatchesHost as _, MatchesTraced as _, NoReferent as _, Referent as _};
+                use #private::{AsksNoReferent as _, AsksReferent as _, CastsHost as _, CastsSize as _, CastsTraced as _,
+                    IndexesHost as _, IndexesTraced as _, Lend as _, MatchesHost as _, MatchesTraced as _,
+                    NoReferent as _, Referent as _};
             }
         });
         let warnings = warning::of_parameters(self);
@@ -251,16 +252,15 @@ pub(crate) fn unparenthesised(expr: &Expr) -> &Expr {
     }
 }
 
-/// Returns places with the span of the state's first change in a region.
-pub(crate) fn state_tokens(rewriter: &Rewriter<'_>, state: &[Place]) -> Vec<(String, TokenStream, Span)> {
-    state
-        .iter()
-        .map(|place| {
-            let span = rewriter.at(place.span);
-            rewriter.uses_kinds.set(rewriter.uses_kinds.get() || place.is_uncertain());
-            (place.name(), place.tokens(span), span)
-        })
-        .collect()
+/// Returns the state of a region for the code around it.
+pub(crate) fn state_tokens(rewriter: &mut Rewriter<'_>, state: &[Place]) -> Vec<Carried> {
+    let mut carried: Vec<Carried> = state.iter().map(|place| Carried::new(rewriter, place)).collect();
+    for (at, place) in state.iter().enumerate() {
+        let covering = state.iter().enumerate().filter(|(other, covers)| *other != at && covers.covers(place));
+        let answers = covering.filter_map(|(other, _)| carried[other].answer()).collect();
+        carried[at].covered_by(answers);
+    }
+    carried
 }
 
 /// Puts statements before an expression.

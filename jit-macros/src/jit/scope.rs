@@ -2,6 +2,7 @@
 
 use super::lent::Lent;
 use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{BinOp, Expr, FnArg, Pat, ReceiverKind, Type, UnOp};
 
 /// The properties of a local variable that its declaration shows.
@@ -14,6 +15,14 @@ pub(crate) struct Binding {
     pub(crate) by_mut_ref: bool,
     /// May hold a reference through which another place changes.
     pub(crate) lent: bool,
+    /// May be a `&mut` reference, as far as its first value shows.
+    pub(crate) may_refer: bool,
+    /// May be a value that is or contains one.
+    pub(crate) may_hold: bool,
+    /// Declared by a `let` with a value: its type is known where code after it is compiled.
+    pub(crate) has_value: bool,
+    /// Certainly a tuple or struct that the function has built, and that may contain one.
+    pub(crate) is_built: bool,
     /// Certainly a host value, which is decided while tracing.
     pub(crate) host: bool,
     /// Declared by a `let` without a value, and not assigned yet.
@@ -30,6 +39,10 @@ impl Binding {
             name: name.clone(),
             mutable: false,
             by_mut_ref: false,
+            may_refer: true,
+            may_hold: true,
+            has_value: false,
+            is_built: false,
             lent: false,
             host: false,
             deferred: false,
@@ -139,6 +152,7 @@ impl Scopes {
                 binding.by_mut_ref = by_mut_ref || ty.is_some_and(is_mut_reference);
                 binding.host = host;
                 binding.ty = ty.cloned();
+                binding.may_hold = ty.is_none_or(may_borrow);
                 self.bindings.push(binding);
                 if let Some((_, inner)) = &ident.subpat {
                     self.declare(inner, None, host, false);
@@ -177,6 +191,86 @@ impl Scopes {
         for binding in &mut self.bindings[from..] {
             binding.lent = true;
         }
+    }
+
+    /// Notes what the first value of the variables of a `let` may be.
+    pub(crate) fn note_value(&mut self, from: usize, value: &Expr) {
+        let (may_refer, may_hold) = (self.may_refer(value, true), self.may_refer(value, false));
+        let is_built = match value {
+            Expr::Struct(_) | Expr::Tuple(_) => self.bindings.len() == from + 1,
+            Expr::Call(call) => is_constructor(&call.func),
+            _ => false,
+        };
+        for binding in &mut self.bindings[from..] {
+            binding.may_refer = may_refer;
+            binding.has_value = true;
+            binding.may_hold &= may_hold;
+            binding.is_built = may_hold && is_built;
+        }
+    }
+
+    /// Returns whether a value may be a `&mut` reference, or contain one unless it is the whole value. Rust gives those
+    /// to a function in its arguments.
+    fn may_refer(&self, expr: &Expr, is_whole: bool) -> bool {
+        let any = |values: &syn::punctuated::Punctuated<Expr, syn::Token![,]>, is_whole| {
+            values.iter().any(|value| self.may_refer(value, is_whole))
+        };
+        match expr {
+            Expr::Lit(_) | Expr::Binary(_) | Expr::Unary(_) | Expr::Cast(_) | Expr::Range(_) | Expr::Index(_) => false,
+            Expr::Closure(_) => !is_whole,
+            Expr::Reference(reference) => reference.mutability.is_some(),
+            Expr::Array(array) => !is_whole && any(&array.elems, false),
+            // Patterns take tuples apart.
+            Expr::Tuple(tuple) => any(&tuple.elems, is_whole),
+            Expr::Struct(node) => {
+                !is_whole && (node.rest.is_some() || node.fields.iter().any(|field| self.may_refer(&field.expr, false)))
+            }
+            Expr::Path(path) => match path.path.get_ident().and_then(|name| self.find(name)) {
+                Some((_, binding)) if is_whole => binding.by_mut_ref || (binding.may_refer && !binding.host),
+                Some((_, binding)) => binding.by_mut_ref || (binding.may_hold && !binding.host),
+                None => false,
+            },
+            Expr::Field(field) => self.may_refer(&field.base, false),
+            Expr::Paren(inner) => self.may_refer(&inner.expr, is_whole),
+            Expr::Group(inner) => self.may_refer(&inner.expr, is_whole),
+            Expr::Try(inner) => self.may_refer(&inner.expr, false),
+            Expr::Call(call) if is_whole && is_constructor(&call.func) => false,
+            Expr::Call(call) => any(&call.args, false),
+            Expr::MethodCall(call)
+                if super::state::reads_only(&call.method) && !LENDING.iter().any(|name| call.method == name) =>
+            {
+                false
+            }
+            Expr::MethodCall(call) if GENERIC.iter().any(|name| call.method == name) => false,
+            Expr::MethodCall(call) => self.may_lend(&call.receiver) || any(&call.args, false),
+            Expr::Block(node) => self.may_end_in_reference(&node.block, is_whole),
+            Expr::If(node) => {
+                self.may_end_in_reference(&node.then_branch, is_whole)
+                    || node.else_branch.as_ref().is_some_and(|(_, otherwise)| self.may_refer(otherwise, is_whole))
+            }
+            Expr::Match(node) => node.arms.iter().any(|arm| self.may_refer(&arm.body, is_whole)),
+            Expr::Macro(call) => super::macros::arguments(&call.mac)
+                .is_none_or(|arguments| !is_whole && arguments.iter().any(|argument| self.may_refer(argument, false))),
+            _ => true,
+        }
+    }
+
+    fn may_end_in_reference(&self, block: &syn::Block, is_whole: bool) -> bool {
+        match block.stmts.last() {
+            Some(syn::Stmt::Expr(value, None)) => self.may_refer(value, is_whole),
+            _ => false,
+        }
+    }
+
+    /// Returns whether a method of a value may return a `&mut` reference.
+    fn may_lend(&self, receiver: &Expr) -> bool {
+        let place = super::place::Place::of(receiver);
+        let binding = place.and_then(|place| self.find(&place.base).map(|(_, binding)| binding));
+        if matches!(receiver, Expr::MethodCall(_)) {
+            return self.may_refer(receiver, false);
+        }
+        let is_lent = |binding: &Binding| !binding.host && (binding.mutable || binding.by_mut_ref);
+        binding.is_some_and(is_lent) || self.may_refer(receiver, false)
     }
 
     /// Returns the number of bindings outside the innermost scope.
@@ -239,6 +333,18 @@ pub(crate) fn may_lend_mutably(expr: &Expr) -> bool {
     }
 }
 
+/// Returns whether a function is the constructor of a variant or tuple struct, by its name.
+fn is_constructor(function: &Expr) -> bool {
+    let Expr::Path(path) = function else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
+}
+
+/// Returns whether values of a type may borrow, by its text.
+fn may_borrow(ty: &Type) -> bool {
+    let text = ty.to_token_stream().to_string();
+    text.contains(['&', '\'']) || text.contains("Guard") || text.contains("Mut")
+}
+
 /// Returns the variable of a pattern that consists of one variable, bound by value and not `mut`.
 pub(crate) fn plain_name(pattern: &mut Pat) -> Option<&mut syn::PatIdent> {
     match pattern {
@@ -247,6 +353,12 @@ pub(crate) fn plain_name(pattern: &mut Pat) -> Option<&mut syn::PatIdent> {
         _ => None,
     }
 }
+
+/// Names of methods of the standard library that only read, and that methods of others which return references have.
+const LENDING: [&str; 8] = ["as_ref", "borrow", "first", "get", "last", "max", "min", "unwrap_or"];
+
+/// Methods of the standard library whose result has the type that its use demands. It may be unknown before that.
+const GENERIC: [&str; 7] = ["collect", "into", "parse", "product", "sum", "try_collect", "try_into"];
 
 /// Methods whose result is a host value, whatever the receiver.
 const HOST_RESULTS: [&str; 9] = [

@@ -9,19 +9,15 @@ use super::rewrite::unparenthesised;
 use super::scope::{Binding, Scopes, identifiers, pattern_names};
 use proc_macro2::Ident;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, ExprMethodCall, Macro, Pat, Stmt};
+use syn::{BinOp, Block, Expr, ExprMethodCall, Macro, Pat};
 
-/// Returns the state of a region, each place once; a place covers its parts. `has_value` is set unless the blocks
-/// certainly have no value.
-pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], has_value: bool, scopes: &Scopes) -> Vec<Place> {
+/// Returns the state of a region, each place once; a place covers its parts.
+pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], scopes: &Scopes) -> Vec<Place> {
     let mut finder = Finder { scopes, inner: Vec::new(), found: Vec::new(), is_certain: false };
     for part in parts {
         finder.visit_expr(part);
     }
     for block in blocks {
-        if !has_value {
-            finder.ends_with_an_effect(block);
-        }
         finder.visit_block(block);
     }
     reduce(finder.found)
@@ -38,14 +34,18 @@ pub(crate) fn changes_state(expr: &Expr, scopes: &Scopes) -> bool {
 fn reduce(found: Vec<Place>) -> Vec<Place> {
     let mut kept: Vec<Place> = Vec::new();
     for place in found {
-        if let Some(at) = kept.iter().position(|other| other.covers(&place)) {
+        // What a variable refers to, if it is a reference, covers no other place for certain.
+        let covers = |one: &Place, other: &Place| {
+            one.covers(other) && (!one.is_uncertain() || (other.is_uncertain() && other.covers(one)))
+        };
+        if let Some(at) = kept.iter().position(|other| covers(other, &place)) {
             // `x` and `*x` cover one another: the referent is what changes.
-            if place.covers(&kept[at]) && place.steps.len() > kept[at].steps.len() {
+            if place.covers(&kept[at]) && place.steps.len() > kept[at].steps.len() && !place.is_uncertain() {
                 kept[at] = place;
             }
             continue;
         }
-        kept.retain(|other| !place.covers(other));
+        kept.retain(|other| !covers(&place, other));
         kept.push(place);
     }
     kept
@@ -122,32 +122,19 @@ impl Finder<'_> {
         }
     }
 
-    /// Adds what may change by an expression whose value nobody takes.
-    fn called_for_its_effect(&mut self, expr: &Expr) {
-        if let Expr::MethodCall(call) = expr
-            && !(reads_only(&call.method) || CONSUMES.contains(&&call.method.to_string()[..]))
-        {
-            self.may_change_referent(call);
-        }
-    }
-
-    /// The same for the end of a block that has no value.
-    fn ends_with_an_effect(&mut self, block: &Block) {
-        if let Some(Stmt::Expr(expr, None)) = block.stmts.last() {
-            self.called_for_its_effect(expr);
-        }
-    }
-
-    /// Adds what a variable refers to, if it turns out to be a `&mut` reference. Only where a method of it is called that
-    /// would not consume another value: the variable is asked for its referent after the region, too.
-    fn may_change_referent(&mut self, call: &ExprMethodCall) {
-        let Some(base) = Place::of(&call.receiver).map(|place| place.base) else { return };
-        let mut place = Place { span: base.span(), base, steps: Vec::new() };
+    /// Adds what a variable refers to, if it turns out to be a `&mut` reference.
+    fn may_change_referent(&mut self, expr: &Expr) {
+        let Some(place) = Place::of(expr).map(Place::finish) else { return };
         let Some(binding) = self.outer(&place) else { return };
-        if !(binding.mutable || binding.by_mut_ref || binding.host || binding.ty.is_some() || self.is_certain) {
-            place.steps.push(Step::Referent);
-            self.found.push(place);
+        if binding.mutable || binding.by_mut_ref || binding.host || binding.ty.is_some() || self.is_certain {
+            return;
         }
+        let (may_refer, is_built) = (binding.may_refer, binding.is_built);
+        let asked = place.on_the_way().filter(|place| if place.steps.is_empty() { may_refer } else { is_built });
+        self.found.extend(asked.map(|mut place| {
+            place.steps.push(Step::Referent);
+            place
+        }));
     }
 
     fn bind(&mut self, pattern: &Pat) {
@@ -164,13 +151,6 @@ impl Finder<'_> {
 impl Visit<'_> for Finder<'_> {
     fn visit_block(&mut self, block: &Block) {
         self.scoped(|finder| visit::visit_block(finder, block));
-    }
-
-    fn visit_stmt(&mut self, statement: &Stmt) {
-        if let Stmt::Expr(expr, Some(_)) = statement {
-            self.called_for_its_effect(expr);
-        }
-        visit::visit_stmt(self, statement);
     }
 
     fn visit_item(&mut self, _: &syn::Item) {}
@@ -221,12 +201,10 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &ExprMethodCall) {
-        if names_a_change(&call.method) {
-            self.may_change_referent(call);
-        }
         if reads_only(&call.method) {
             self.read(&call.receiver);
         } else {
+            self.may_change_referent(&call.receiver);
             self.may_change(&call.receiver);
             self.read(&call.receiver);
         }
@@ -250,8 +228,13 @@ impl Visit<'_> for Finder<'_> {
         // A `&mut` reference that is passed on by its name is reborrowed.
         let Some(name) = path.path.get_ident() else { return };
         let place = Place { base: name.clone(), steps: Vec::new(), span: name.span() };
-        if self.outer(&place).is_some_and(|binding| binding.by_mut_ref) {
-            self.may_change(&Expr::Path(path.clone()));
+        let Some(binding) = self.outer(&place) else { return };
+        let passed = Expr::Path(path.clone());
+        match (binding.by_mut_ref, binding.has_value) {
+            (true, _) => self.may_change(&passed),
+            // The type of other variables may be unknown until they are passed on.
+            (false, true) => self.may_change_referent(&passed),
+            (false, false) => {}
         }
     }
 
@@ -266,7 +249,6 @@ impl Visit<'_> for Finder<'_> {
         self.visit_expr(&node.expr);
         self.scoped(|finder| {
             finder.bind(&node.pat);
-            finder.ends_with_an_effect(&node.body);
             finder.visit_block(&node.body);
         });
     }
@@ -279,9 +261,6 @@ impl Visit<'_> for Finder<'_> {
     fn visit_expr_if(&mut self, node: &syn::ExprIf) {
         self.scoped(|finder| {
             finder.visit_expr(&node.cond);
-            if node.else_branch.is_none() {
-                finder.ends_with_an_effect(&node.then_branch);
-            }
             finder.visit_block(&node.then_branch);
         });
         if let Some((_, otherwise)) = &node.else_branch {
@@ -292,7 +271,6 @@ impl Visit<'_> for Finder<'_> {
     fn visit_expr_while(&mut self, node: &syn::ExprWhile) {
         self.scoped(|finder| {
             finder.visit_expr(&node.cond);
-            finder.ends_with_an_effect(&node.body);
             finder.visit_block(&node.body);
         });
     }
@@ -320,6 +298,7 @@ impl Visit<'_> for Finder<'_> {
                 identifiers(call.tokens.clone(), &mut names);
                 for name in names {
                     let path = syn::ExprPath { attrs: Vec::new(), qself: None, path: name.into() };
+                    self.visit_expr_path(&path);
                     self.may_change(&Expr::Path(path));
                 }
             }
@@ -362,20 +341,6 @@ pub(crate) fn is_assigning(op: &BinOp) -> bool {
 pub(crate) fn reads_only(method: &Ident) -> bool {
     READS_ONLY.binary_search(&method.to_string().as_str()).is_ok()
 }
-
-/// Returns whether the name of a method says that it changes its receiver and returns something: `next_float`, `push`.
-fn names_a_change(method: &Ident) -> bool {
-    let name = method.to_string();
-    let first = name.split('_').next().unwrap_or_default();
-    name != "next" && CHANGES.contains(&first)
-}
-
-/// The first words of methods' names that say so.
-const CHANGES: [&str; 12] =
-    ["advance", "append", "draw", "insert", "next", "pop", "push", "remove", "sample", "swap", "tick", "update"];
-
-/// Methods of the standard library that are called for their effect and consume their receiver.
-const CONSUMES: [&str; 4] = ["collect_into", "for_each", "join", "try_for_each"];
 
 /// Methods whose names show that they do not change their receiver, in alphabetical order. If one of them changes it
 /// nevertheless, the trace detects a value used outside its region.

@@ -174,7 +174,7 @@ impl Part {
 
 /// Generates the value of a place. Rust moves host values as usual; arrays stay in place, too.
 fn taken(rewriter: &mut Rewriter<'_>, place: &Expr, span: Span) -> Expr {
-    rewriter.uses_kinds.set(true);
+    rewriter.uses_kinds = true;
     let (private, kind) = (rewriter.private(span), rewriter.helper("kind", span));
     let borrowed = reference_to(place.clone(), span);
     Expr::Verbatim(quote_spanned! {span=> {

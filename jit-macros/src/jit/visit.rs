@@ -384,6 +384,9 @@ impl VisitMut for Rewriter<'_> {
                 self.scopes.defer(before);
             }
         }
+        if let Some(source) = &source {
+            self.scopes.note_value(before, source);
+        }
         if lends {
             self.scopes.lend(before);
         }

@@ -198,6 +198,7 @@ fn fitting(var: &Var, gradient: &Var) -> Var {
 
 /// Replaces the stored gradient.
 pub(super) fn store(var: &Var, gradient: Option<Var>) {
+    gradient.iter().for_each(|_| collect::note_stored());
     let now = CLOCK.load(Ordering::Relaxed);
     let old = tape::with_record(var, |record| {
         record.pulled = now;
@@ -265,6 +266,7 @@ pub(super) fn accumulate(var: &Var, gradient: &Var) {
     let _suspended = Scope::begin(true);
     let gradient = &record::detached(gradient);
     let sum = stored(var).map_or_else(|| gradient.clone(), |old| summed(&old, gradient));
+    collect::note_stored();
     drop(tape::with_record(var, |record| record.gradient.replace(sum)));
 }
 
@@ -272,6 +274,7 @@ pub(super) fn accumulate(var: &Var, gradient: &Var) {
 #[track_caller]
 pub(super) fn emit_tangent(var: &Var, tangent: Var) {
     let time = CLOCK.fetch_add(1, Ordering::Relaxed) + 1;
+    collect::note_stored();
     tape::with_record(var, |record| record.tangents.push((time, tangent)));
 }
 

@@ -10,7 +10,7 @@ use super::form::with_arrays;
 use super::forward::Tangents;
 use super::loss::Loss;
 use super::reverse::Gradients;
-use super::vertex::{Source, Value, Vertex, carries, order};
+use super::vertex::{Source, Value, Vertex, carries, leading_to, order};
 use super::{traversal, weight};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
@@ -169,6 +169,7 @@ impl Called {
             gradients.add(result, seed.clone());
         }
         let vertices = self.vertices()?;
+        gradients.wanted = self.is_nested.then(|| leading_to(&vertices, &self.arguments)).transpose()?;
         gradients.flow(&vertices)?;
         traversal::log("backward", &vertices, begin);
         Ok(self.arguments.iter().map(|argument| final_flow(gradients.of(argument), argument)).collect())

@@ -211,7 +211,9 @@ fn a_gradient_that_lanes_of_a_loop_share_is_refused_with_what_to_do() {
         let mut sum = x.clone();
         #[symbolic]
         for _ in 0..3 {
-            sum = sum + ad::grad(|k: &Float| sum * k * k)(&k).unwrap();
+            let product = |(sum, k): &(Float, Float)| sum * k * k;
+            let (_, slope) = ad::grad(product)(&(sum.clone(), k.clone())).unwrap();
+            sum += slope;
         }
         sum
     }

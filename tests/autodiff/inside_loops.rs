@@ -219,3 +219,27 @@ fn a_gradient_that_lanes_of_a_loop_share_is_refused_with_what_to_do() {
     }
     steps(&Float::from([1.0, 2.0]), &Float::from(1.0));
 }
+
+#[jit]
+fn alternating(x: &Float64, y: &Float64) -> Float64 {
+    let (mut x, mut y) = (x.clone(), y.clone());
+    #[symbolic]
+    for _ in 0..4 {
+        let slope = ad::grad(|x: &Float64| (x * y).sin() + x * x * y)(&x).unwrap();
+        x -= slope * 0.1;
+        let slope = ad::grad(|y: &Float64| (x * y).sin() + y * y * x)(&y).unwrap();
+        y -= slope * 0.1;
+    }
+    x * y
+}
+
+#[test]
+fn derivatives_in_loops_capture_other_states() {
+    on_each_device(|| {
+        let y = Float64::from([0.7, -0.2]);
+        let last = |x: f64| alternating(&Float64::from([x, 1.0]), &y).sum().item().unwrap();
+        let slope = ad::grad(|x: &Float64| alternating(x, &y).sum())(&Float64::from([0.5, 1.0])).unwrap();
+        let wanted = (last(0.5 + 1e-6) - last(0.5 - 1e-6)) / 2e-6;
+        assert!((slope.to_vec().unwrap()[0] - wanted).abs() < 1e-8, "{slope} {wanted}");
+    });
+}

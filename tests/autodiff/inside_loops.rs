@@ -179,3 +179,67 @@ fn gradients_without_variables_are_errors_in_loops_too() {
     constant(&UInt::from([1, 2]), false);
     ad::allow_no_grad(|| constant(&UInt::from([1, 2]), true));
 }
+
+#[jit]
+fn attracted(start: &Float64, strength: &Float64) -> Float64 {
+    let (mut position, mut speed) = (start.clone(), start * 0.0);
+    #[symbolic]
+    for _ in 0..5 {
+        let force = ad::grad(|x: &Float64| strength * (x * x + 1.0).ln() + x * strength.sin())(&position).unwrap();
+        speed = speed - force * 0.1;
+        position = position + speed * 0.1;
+    }
+    position
+}
+
+#[test]
+fn derivatives_in_loops_capture_numbers_that_carry_gradients() {
+    on_each_device(|| {
+        let start = Float64::from([1.0, 0.5, -2.0]);
+        let last = |strength: f64| attracted(&start, &Float64::from(strength)).sum().item().unwrap();
+        let wanted = (last(1.2 + 1e-6) - last(1.2 - 1e-6)) / 2e-6;
+        let slope = ad::grad(|strength: &Float64| attracted(&start, strength).sum())(&Float64::from(1.2)).unwrap();
+        assert!((slope.item().unwrap() - wanted).abs() < 1e-8, "{slope} {wanted}");
+    });
+}
+
+#[test]
+#[should_panic(expected = "make the array as wide as they are before the loop")]
+fn a_gradient_that_lanes_of_a_loop_share_is_refused_with_what_to_do() {
+    #[jit]
+    fn steps(x: &Float, k: &Float) -> Float {
+        let mut sum = x.clone();
+        #[symbolic]
+        for _ in 0..3 {
+            let product = |(sum, k): &(Float, Float)| sum * k * k;
+            let (_, slope) = ad::grad(product)(&(sum.clone(), k.clone())).unwrap();
+            sum += slope;
+        }
+        sum
+    }
+    steps(&Float::from([1.0, 2.0]), &Float::from(1.0));
+}
+
+#[jit]
+fn alternating(x: &Float64, y: &Float64) -> Float64 {
+    let (mut x, mut y) = (x.clone(), y.clone());
+    #[symbolic]
+    for _ in 0..4 {
+        let slope = ad::grad(|x: &Float64| (x * y).sin() + x * x * y)(&x).unwrap();
+        x -= slope * 0.1;
+        let slope = ad::grad(|y: &Float64| (x * y).sin() + y * y * x)(&y).unwrap();
+        y -= slope * 0.1;
+    }
+    x * y
+}
+
+#[test]
+fn derivatives_in_loops_capture_other_states() {
+    on_each_device(|| {
+        let y = Float64::from([0.7, -0.2]);
+        let last = |x: f64| alternating(&Float64::from([x, 1.0]), &y).sum().item().unwrap();
+        let slope = ad::grad(|x: &Float64| alternating(x, &y).sum())(&Float64::from([0.5, 1.0])).unwrap();
+        let wanted = (last(0.5 + 1e-6) - last(0.5 - 1e-6)) / 2e-6;
+        assert!((slope.to_vec().unwrap()[0] - wanted).abs() < 1e-8, "{slope} {wanted}");
+    });
+}

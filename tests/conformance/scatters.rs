@@ -34,6 +34,11 @@ fn values_made_of_arrays_are_scattered_leaf_by_leaf() {
         assert_eq!(tree.0.to_vec().unwrap(), [20, 10, 10]);
         assert_eq!(tree.1[0].to_vec().unwrap(), [8.0, 7.0, 7.0]);
         assert_eq!(before.0.to_vec().unwrap(), [1, 2, 3]);
+        trees::scatter_reduce(&mut tree, ReduceOp::Add, &value, &UInt::from([1, 1]));
+        let (index, mask) = (UInt::from([2, 99]), Mask::from([true, false]));
+        trees::scatter_reduce_masked(&mut tree, ReduceOp::Max, &value, &index, &mask);
+        assert_eq!(tree.0.to_vec().unwrap(), [20, 40, 10]);
+        assert_eq!(tree.1[0].to_vec().unwrap(), [8.0, 22.0, 7.0]);
     });
 }
 

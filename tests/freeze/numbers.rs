@@ -129,3 +129,16 @@ fn sizes_that_are_looked_up_or_listed_are_decisions() {
     alike(frozen!(named), 3, || [5, 6, 10, 6].map(|n| values(&named(&floats(n, 1)))));
     alike(frozen!(described), 3, || [4, 5, 6, 5].map(|n| values(&described(&floats(n, 1)))));
 }
+
+#[freeze]
+fn corrected(mean: &Float, square: &Float, round: i32, rate: f32) -> Float {
+    let unbiased = 1.0 - (0.99_f32).powf(round as f32);
+    mean / (1.0 - 0.9_f32.powi(round)) / (square / unbiased).sqrt() * (-0.5_f32).max(rate)
+}
+
+#[test]
+fn powers_of_literals_are_number_expressions() {
+    let (mean, square) = (floats(5, 1), floats(5, 2).abs() + 1.0);
+    let rounds = || [1, 2, 3, 50].map(|round| values(&corrected(&mean, &square, round, 0.25)));
+    alike(frozen!(corrected), 2, rounds);
+}

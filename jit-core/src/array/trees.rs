@@ -5,7 +5,7 @@
 //! all leaves have width 1, the value has one element.
 
 use jit_runtime::Site;
-use jit_runtime::ir::Type;
+use jit_runtime::ir::{ReduceOp, Type};
 
 use super::compress::as_wide;
 use super::{Array, Element, FloatElement, Integer, Mask};
@@ -77,7 +77,7 @@ pub fn sort_by_key<X: Traverse + Clone, K: Element>(tree: &X, keys: &Array<K>) -
 /// As [`Array::scatter`], and when the values do not hold the same number of arrays of the same types.
 #[track_caller]
 pub fn scatter<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X, index: &Array<I>) {
-    scatter_leaves(target, value, index.var(), None);
+    scatter_leaves(target, value, How::Write, index.var(), None);
 }
 
 /// Like [`scatter`] on the lanes where the mask is true; the others may have any index.
@@ -87,7 +87,34 @@ pub fn scatter<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X, index
 /// As [`scatter`].
 #[track_caller]
 pub fn scatter_masked<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X, index: &Array<I>, mask: &Mask) {
-    scatter_leaves(target, value, index.var(), Some(mask.var()));
+    scatter_leaves(target, value, How::Write, index.var(), Some(mask.var()));
+}
+
+/// Combines every array of a value with the elements of the corresponding array of the target, like
+/// [`Array::scatter_reduce`]: forces on particles, for example.
+///
+/// # Panics
+///
+/// As [`scatter`].
+#[track_caller]
+pub fn scatter_reduce<X: Traverse + Clone, I: Integer>(target: &mut X, op: ReduceOp, value: &X, index: &Array<I>) {
+    scatter_leaves(target, value, How::Reduce(op), index.var(), None);
+}
+
+/// Like [`scatter_reduce`] on the lanes where the mask is true; the others may have any index.
+///
+/// # Panics
+///
+/// As [`scatter`].
+#[track_caller]
+pub fn scatter_reduce_masked<X: Traverse + Clone, I: Integer>(
+    target: &mut X,
+    op: ReduceOp,
+    value: &X,
+    index: &Array<I>,
+    mask: &Mask,
+) {
+    scatter_leaves(target, value, How::Reduce(op), index.var(), Some(mask.var()));
 }
 
 /// Selects the arrays of the first value where the mask is true, those of the second where it is false.
@@ -174,12 +201,12 @@ fn refuse_local(var: &Var) {
 }
 
 #[track_caller]
-fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, mask: Option<&Var>) {
+fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, how: How, index: &Var, mask: Option<&Var>) {
     let (mut targets, values) = (owned_arrays(target), owned_arrays(value));
     check_same_leaves(&targets, &values);
     targets.iter().for_each(refuse_local);
     for (target, value) in targets.iter_mut().zip(&values) {
-        scatter::scatter(target, &Request { how: How::Write, index, value, expected: None, mask });
+        scatter::scatter(target, &Request { how, index, value, expected: None, mask });
     }
     put_arrays(target, targets);
 }

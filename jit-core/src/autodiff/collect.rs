@@ -5,7 +5,8 @@
 //! variables by trial deletion (D. F. Bacon, V. T. Rajan: Concurrent Cycle Collection in Reference Counted Systems,
 //! 2001): a node all of whose references come from what gradients refer to is garbage, unless something else reaches
 //! it. The cost is that of a walk over what unevaluated gradients refer to, and a search begins when there are twice as
-//! many of them as the last one left.
+//! many of them as the last one left. Counting them is a walk over all records: it waits until a share of as many was
+//! stored as were counted last, so that a step costs the same however many gradients live.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -22,19 +23,38 @@ use crate::graph::tape::{self, AllRecords};
 /// The number of unevaluated gradients that begins the next search.
 static LIMIT: AtomicUsize = AtomicUsize::new(1);
 
+/// The number of gradients that were stored since they were counted.
+static STORED: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of stored gradients that begins the next count.
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+/// Notes that a gradient was stored.
+pub(super) fn note_stored() {
+    STORED.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Searches, if there are enough gradients, and frees what it finds.
 pub(super) fn collect() {
+    if STORED.load(Ordering::Relaxed) < NEXT.load(Ordering::Relaxed) {
+        return;
+    }
     // An evaluation takes these locks in this order, too. No node may be dropped while the records are locked, since
     // its own record would be removed: all that the search holds is dropped after that.
     let edges = edges::read();
     let (holders, search, garbage) = tape::with_all(|records| {
         let holders = holders(records);
-        if holders.len() < LIMIT.load(Ordering::Relaxed) {
+        let limit = LIMIT.load(Ordering::Relaxed);
+        if holders.len() < limit {
+            wait(limit, holders.len());
             return (holders, None, Vec::new());
         }
         let search = Search::of(&edges, records, &holders);
         let garbage = search.garbage(&holders);
-        LIMIT.store((2 * (holders.len() - garbage.len())).max(1), Ordering::Relaxed);
+        let left = holders.len() - garbage.len();
+        let limit = (2 * left).max(1);
+        LIMIT.store(limit, Ordering::Relaxed);
+        wait(limit, left);
         (holders, Some(search), garbage)
     });
     drop(edges);
@@ -43,6 +63,12 @@ pub(super) fn collect() {
         drop(dropped);
     }
     drop((holders, search, garbage));
+}
+
+/// Lets the next count wait until there may be as many gradients as the limit, and a share of those there are is new.
+fn wait(limit: usize, gradients: usize) {
+    STORED.store(0, Ordering::Relaxed);
+    NEXT.store((limit - gradients).max(gradients / 2), Ordering::Relaxed);
 }
 
 /// Returns the nodes whose gradients are not evaluated.

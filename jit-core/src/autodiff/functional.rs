@@ -10,10 +10,11 @@ use super::form::with_arrays;
 use super::forward::Tangents;
 use super::loss::Loss;
 use super::reverse::Gradients;
-use super::vertex::{Source, Value, Vertex, carries, order};
+use super::vertex::{Source, Value, Vertex, carries, leading_to, order_to};
 use super::{traversal, weight};
 use crate::graph::Var;
 use crate::graph::gradients::{self, Scope};
+use crate::graph::op::Op;
 use crate::graph::tape::{self, Tape};
 use crate::misuse;
 use crate::trace::record;
@@ -57,11 +58,26 @@ where
     Ok((result, called))
 }
 
+/// Returns the vertices between the results of a function and its arguments. States of a traced loop around it cannot
+/// depend on the arguments: nothing behind them is among the vertices.
+fn between(results: &[Var], arguments: &[Var]) -> Result<Vec<Vertex>, Error> {
+    order_to(results, &|var| is_state(var) || arguments.iter().any(|argument| argument.is_same(var)))
+}
+
+fn is_state(var: &Var) -> bool {
+    var.op() == Op::Param
+}
+
+fn is_state_vertex(vertex: &Vertex) -> bool {
+    matches!(vertex, Vertex::Value(Value { source: Source::Operands(node), .. }) if is_state(node))
+}
+
 /// Returns whether derivatives of a function may be differentiated themselves: it uses variables, or arguments of a
 /// function around it, or is called with values that carry gradients.
 fn is_nested(vertices: &[Vertex], own: u64) -> bool {
     let is_outer = |vertex: &Vertex| match vertex {
         Vertex::Value(Value { source: Source::Variable, .. }) => true,
+        Vertex::Value(Value { source: Source::Operands(node), .. }) => is_state(node),
         Vertex::Value(Value { source: Source::Argument(of, call), .. }) => *call < own || *call == own && carries(of),
         _ => false,
     };
@@ -104,8 +120,9 @@ impl Called {
     /// When the results are computed through something that has no derivative.
     pub(crate) fn end(&mut self, arguments: impl Iterator<Item = Var>, results: Vec<Var>) -> Result<(), Error> {
         self.arguments = arguments.collect();
-        self.vertices = order(&results, &self.arguments)?;
+        self.vertices = between(&results, &self.arguments)?;
         self.is_nested = is_nested(&self.vertices, self.number);
+        self.vertices.retain(|vertex| !is_state_vertex(vertex));
         self.results = results;
         Ok(())
     }
@@ -116,8 +133,8 @@ impl Called {
         let before = self.results.len();
         self.results.extend(results);
         let more = &self.results[before..];
-        self.is_nested |=
-            !more.is_empty() && order(more, &self.arguments).map_or(true, |vertices| is_nested(&vertices, self.number));
+        self.is_nested |= !more.is_empty()
+            && between(more, &self.arguments).map_or(true, |vertices| is_nested(&vertices, self.number));
     }
 
     /// Returns the results; gradients flow through them only if they are used by another derivative.
@@ -133,7 +150,11 @@ impl Called {
     fn vertices(&self) -> Result<Cow<'_, [Vertex]>, Error> {
         let has_changed = |vertex: &Vertex| matches!(vertex, Vertex::Value(value) if value.is_evaluated_since());
         match self.vertices.iter().any(has_changed) {
-            true => order(&self.results, &self.arguments).map(Cow::Owned),
+            true => {
+                let mut vertices = between(&self.results, &self.arguments)?;
+                vertices.retain(|vertex| !is_state_vertex(vertex));
+                Ok(Cow::Owned(vertices))
+            }
             false => Ok(Cow::Borrowed(&self.vertices)),
         }
     }
@@ -169,6 +190,7 @@ impl Called {
             gradients.add(result, seed.clone());
         }
         let vertices = self.vertices()?;
+        gradients.wanted = self.is_nested.then(|| leading_to(&vertices, &self.arguments)).transpose()?;
         gradients.flow(&vertices)?;
         traversal::log("backward", &vertices, begin);
         Ok(self.arguments.iter().map(|argument| final_flow(gradients.of(argument), argument)).collect())

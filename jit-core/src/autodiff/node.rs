@@ -26,15 +26,15 @@ pub(super) struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// Returns the gradients of the inputs, from that of the value.
+    /// Returns the gradients of the inputs, of those that are wanted at least, from that of the value.
     #[track_caller]
-    pub(super) fn backward(&self, gradient: &Var) -> Result<Vec<(Var, Var)>, Error> {
+    pub(super) fn backward(&self, gradient: &Var, is_wanted: &dyn Fn(&Var) -> bool) -> Result<Vec<(Var, Var)>, Error> {
         let inputs = inputs(self.node, self.value)?;
         match self.node.op() {
             Op::Gather => Ok(self.back_through_gather(&inputs, gradient)),
-            Op::ScatterResult => scattered::backward(self.node, self.value, gradient),
+            Op::ScatterResult => scattered::backward(self.node, self.value, gradient, is_wanted),
             Op::Reduce(op) => Ok(self.back_through_reduction(op, &inputs, gradient)),
-            _ => Ok(self.each_weight(&inputs, |input, weight| {
+            _ => Ok(self.each_weight(&inputs, is_wanted, |input, weight| {
                 let flow = weighted(gradient, weight, input.ty());
                 if self.is_per_lane { flow } else { fitted(&flow, self.value, input) }
             })),
@@ -55,7 +55,7 @@ impl Operation<'_> {
             Op::Reduce(op) => parts.extend(self.through_reduction(op, &inputs, tangent_of)),
             _ => {
                 let ty = self.value.ty();
-                let each = self.each_weight(&inputs, |input, weight| match tangent_of(input) {
+                let each = self.each_weight(&inputs, &|_| true, |input, weight| match tangent_of(input) {
                     Some(tangent) => weighted(&tangent, weight, ty),
                     None => record::literal(ty, 0, 1),
                 });
@@ -65,12 +65,17 @@ impl Operation<'_> {
         Ok(parts.into_iter().reduce(|sum, part| add(&sum, &part)))
     }
 
-    /// Calls a function with each input that gradients flow to, and the derivative by it.
+    /// Calls a function with each wanted input that gradients flow to, and the derivative by it.
     #[track_caller]
-    fn each_weight(&self, inputs: &Inputs, flow: impl Fn(&Var, &Weight) -> Var) -> Vec<(Var, Var)> {
+    fn each_weight(
+        &self,
+        inputs: &Inputs,
+        is_wanted: &dyn Fn(&Var) -> bool,
+        flow: impl Fn(&Var, &Weight) -> Var,
+    ) -> Vec<(Var, Var)> {
         let mut flows = Vec::new();
         for (slot, input) in inputs.iter().enumerate() {
-            let Some(input) = input.as_ref().filter(|input| carries(input)) else { continue };
+            let Some(input) = input.as_ref().filter(|input| carries(input) && is_wanted(input)) else { continue };
             if let Some(weight) = self.weight(slot) {
                 flows.push((input.clone(), flow(input, &weight)));
             }
@@ -175,7 +180,7 @@ pub(super) fn fitted(flow: &Var, operation: &Var, input: &Var) -> Var {
     if flow.width() == 1 {
         return mul(flow, &record::size_as(flow.ty(), operation.width()));
     }
-    reduce::reduce(ReduceOp::Add, flow)
+    reduce::sum_of_shared(flow)
 }
 
 /// Returns the sum of what has flowed to a value and another flow.

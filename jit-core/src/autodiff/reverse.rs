@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jit_runtime::ir::ReduceOp;
 use jit_runtime::{Error, ErrorKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::loops::{self, Body, Known, Written};
 use super::memory::{self, Memory};
@@ -32,6 +32,8 @@ pub(super) struct Gradients {
     pub(super) body: Option<Body>,
     /// What is known about loops, by their origin.
     pub(super) known: Rc<Known>,
+    /// The vertices that lead to where gradients are asked for, if others are among those that they flow through.
+    pub(super) wanted: Option<FxHashSet<Key>>,
 }
 
 impl Gradients {
@@ -40,9 +42,17 @@ impl Gradients {
         Gradients { body: Some(body), known: Rc::clone(known), ..Gradients::default() }
     }
 
+    /// Returns whether the gradient of a value leads to one that is asked for.
+    pub(super) fn is_wanted(&self, var: &Var) -> bool {
+        self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&key_of(var)))
+    }
+
     /// Adds a gradient to that of a value.
     #[track_caller]
     pub(super) fn add(&mut self, var: &Var, gradient: Var) {
+        if !self.is_wanted(var) {
+            return;
+        }
         if local::is_local(var) {
             return self.memories.entry(key_of(var)).or_default().add(gradient);
         }
@@ -159,7 +169,7 @@ impl Gradients {
             Op::Gather if self.is_per_lane() => self.through_gather(node, gradient),
             _ => {
                 let operation = Operation { node, value, is_per_lane: self.is_per_lane() };
-                for (input, flow) in operation.backward(gradient)? {
+                for (input, flow) in operation.backward(gradient, &|input| self.is_wanted(input))? {
                     self.add(&input, flow);
                 }
             }
@@ -206,7 +216,7 @@ impl Gradients {
         let Some(gradients) = self.results.remove(&key_of_call(call)) else { return Ok(()) };
         let flows = call.rule.backward(call, &gradients)?;
         for (input, flow) in call.inputs.iter().zip(flows) {
-            let Some(mut flow) = flow.filter(|_| carries(input)) else { continue };
+            let Some(mut flow) = flow.filter(|_| carries(input) && self.is_wanted(input)) else { continue };
             if !self.is_per_lane() && input.width() == 1 && flow.width() != 1 {
                 flow = reduce::reduce(ReduceOp::Add, &flow);
             }

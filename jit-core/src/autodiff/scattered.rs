@@ -19,20 +19,25 @@ use crate::size::Size;
 use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, record};
 
-/// Returns the gradients of the values and of the array before, from that of the array after.
+/// Returns the gradients of the values and of the array before, of those that are wanted, from that of the array after.
 #[track_caller]
-pub(super) fn backward(node: &Var, result: &Var, gradient: &Var) -> Result<Vec<(Var, Var)>, Error> {
+pub(super) fn backward(
+    node: &Var,
+    result: &Var,
+    gradient: &Var,
+    is_wanted: &dyn Fn(&Var) -> bool,
+) -> Result<Vec<(Var, Var)>, Error> {
     let Some(control) = node.operand(0) else { return Ok(Vec::new()) };
     let Some(Payload::Scatter(payload)) = control.payload() else { return Ok(Vec::new()) };
     let ScatterPayload { target, value, .. } = payload;
     let flows = Scattered { scatter: payload, result, factors: OnceCell::new() };
     let gradient = record::broadcast(gradient, result.width());
     let mut found = Vec::new();
-    if carries(value) {
+    if carries(value) && is_wanted(value) {
         let flow = weighted(&flows.read(&gradient), &flows.by_value()?, value.ty());
         found.push((value.clone(), fitted(&flow, &control, value)));
     }
-    if carries(target) {
+    if carries(target) && is_wanted(target) {
         found.push((target.clone(), weighted(&gradient, &flows.by_target()?, target.ty())));
     }
     Ok(found)

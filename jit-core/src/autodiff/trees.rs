@@ -4,7 +4,7 @@ use jit_runtime::Site;
 
 use super::form::with_arrays;
 use super::report::is_variable;
-use super::variable::{clear_stored, enable, gradient_of};
+use super::variable::{clear_stored, enable, gradient_of, warn_of_computed};
 use super::vertex::carries;
 use crate::graph::Var;
 use crate::graph::gradients::Scope;
@@ -31,7 +31,10 @@ use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 #[track_caller]
 pub fn enable_grad(tree: &mut (impl Traverse + ?Sized)) {
     let site = Site::here();
-    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| enable(var, site)));
+    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+        warn_of_computed(var, site);
+        enable(var, site);
+    }));
 }
 
 /// Makes constants of all arrays of a value; see [`Array::disable_grad`](crate::Array::disable_grad).

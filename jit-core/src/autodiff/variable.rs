@@ -1,8 +1,9 @@
 //! Variables: arrays at which gradients are stored.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use jit_runtime::log::{self, Level};
 use jit_runtime::{Error, ErrorKind, Site};
 
 use super::forward::Tangents;
@@ -17,11 +18,15 @@ use crate::graph::payload::RegionId;
 use crate::graph::scopes::is_enabled;
 use crate::graph::tape::{self, Tape};
 use crate::misuse::{self, Misuse};
+use crate::size::table;
 use crate::trace::{record, reduce};
 use jit_runtime::ir::ReduceOp;
 
 /// The time of the last change of tangents.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
+
+/// Whether there was a warning of a value that stays what it is.
+static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Differentiation: see the [module](crate::autodiff).
 impl<T: Element> Array<T> {
@@ -29,8 +34,9 @@ impl<T: Element> Array<T> {
     /// [`Array::backward`] stores here and [`Array::grad`] returns.
     ///
     /// The array gets an identity of its own. Copies made before are not variables, and a constant that becomes a
-    /// variable is not folded any more. Does nothing for arrays that already carry gradients, for element types other
-    /// than floats, and inside of [`suspend`](super::suspend).
+    /// variable is not folded any more. Does nothing for arrays that already carry gradients, with a warning for the
+    /// first that is computed from a variable, for element types other than floats, and inside of
+    /// [`suspend`](super::suspend).
     ///
     /// ```
     /// # use jit_core as jit;
@@ -45,7 +51,9 @@ impl<T: Element> Array<T> {
     /// ```
     #[track_caller]
     pub fn enable_grad(&mut self) {
-        enable(self.var_mut(), Site::here());
+        let site = Site::here();
+        warn_of_computed(self.var(), site);
+        enable(self.var_mut(), site);
     }
 
     /// Makes the array a constant: [`Array::detach`] in place.
@@ -198,6 +206,7 @@ fn fitting(var: &Var, gradient: &Var) -> Var {
 
 /// Replaces the stored gradient.
 pub(super) fn store(var: &Var, gradient: Option<Var>) {
+    gradient.iter().for_each(|_| collect::note_stored());
     let now = CLOCK.load(Ordering::Relaxed);
     let old = tape::with_record(var, |record| {
         record.pulled = now;
@@ -209,6 +218,22 @@ pub(super) fn store(var: &Var, gradient: Option<Var>) {
 /// Returns the stored gradient, without tangents that flow to it.
 pub(super) fn stored(var: &Var) -> Option<Var> {
     tape::read(var, |record| record.gradient.clone()).flatten()
+}
+
+/// Warns, once in a program, where an array that is to be a variable is computed from one: no gradient is stored there.
+pub(super) fn warn_of_computed(var: &Var, site: Site) {
+    let is_computed = || var.region() == RegionId::NONE && !matches!(tape::of(var), Some(Tape::Variable));
+    // In a recording arguments represent variables.
+    if !carries(var) || table::is_recording() || !is_computed() || HAS_WARNED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    log::emit(Level::Warn, || {
+        format!(
+            "`enable_grad` has no effect on a value that is computed from a variable: gradients flow on through it, \
+             and none is stored there ({site})\n  \
+             help: write `x = x.detach()` before it, for a variable with that value"
+        )
+    });
 }
 
 /// Makes an array a variable, if it can be one and is none.
@@ -265,6 +290,7 @@ pub(super) fn accumulate(var: &Var, gradient: &Var) {
     let _suspended = Scope::begin(true);
     let gradient = &record::detached(gradient);
     let sum = stored(var).map_or_else(|| gradient.clone(), |old| summed(&old, gradient));
+    collect::note_stored();
     drop(tape::with_record(var, |record| record.gradient.replace(sum)));
 }
 
@@ -272,6 +298,7 @@ pub(super) fn accumulate(var: &Var, gradient: &Var) {
 #[track_caller]
 pub(super) fn emit_tangent(var: &Var, tangent: Var) {
     let time = CLOCK.fetch_add(1, Ordering::Relaxed) + 1;
+    collect::note_stored();
     tape::with_record(var, |record| record.tangents.push((time, tangent)));
 }
 

@@ -229,3 +229,14 @@ pub(super) fn order_from(
     }
     Ok(sorted)
 }
+
+/// Returns which of sorted vertices lead to the arguments of a function, and not only to what it captures.
+pub(super) fn leading_to(sorted: &[Vertex], arguments: &[Var]) -> Result<FxHashSet<Key>, Error> {
+    let mut leading: FxHashSet<Key> = arguments.iter().map(key_of).collect();
+    for vertex in sorted {
+        if !leading.contains(&vertex.key()) && vertex.behind()?.iter().any(|next| leading.contains(&next.key())) {
+            leading.insert(vertex.key());
+        }
+    }
+    Ok(leading)
+}

@@ -125,6 +125,21 @@ fn wrapping_power(base: u64, mut exponent: u64) -> u64 {
 /// Rejects state of loops: a reduction reads all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
 pub(super) fn refuse_inside_of_loops(a: &Var) {
+    let is_differentiated = a.flags() & flag::GRAD != 0;
+    refuse(a, is_differentiated.then_some("`ad::grad` of values that are not reduced is that of their sum"));
+}
+
+/// Sums the gradients that lanes have for a value that they share.
+#[track_caller]
+pub(crate) fn sum_of_shared(gradient: &Var) -> Var {
+    let hint = "the gradient of an array of width 1 is the sum over all lanes that use it: make the array as wide as \
+                they are before the loop, as in `x.zeros_like() + y`";
+    refuse(gradient, Some(hint));
+    reduce(ReduceOp::Add, gradient)
+}
+
+#[track_caller]
+fn refuse(a: &Var, hint: Option<&str>) {
     if a.region() == RegionId::NONE {
         return;
     }
@@ -136,8 +151,8 @@ pub(super) fn refuse_inside_of_loops(a: &Var) {
         misuse = misuse.place("the loop begins", begin);
     }
     misuse = misuse.hint("lanes run a traced loop independently: reduce before or after it");
-    if a.flags() & flag::GRAD != 0 {
-        misuse = misuse.hint("`ad::grad` of values that are not reduced is that of their sum");
+    if let Some(hint) = hint {
+        misuse = misuse.hint(hint);
     }
     misuse.panic()
 }

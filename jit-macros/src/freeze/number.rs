@@ -229,7 +229,8 @@ impl Lifting<'_> {
 
     /// Recognises a function of floats, which has a value for any argument.
     fn function(&self, call: &syn::ExprMethodCall) -> Option<Known> {
-        let known = self.number(&call.receiver).filter(|known| is_float(&known.ty))?;
+        let receiver = self.number(&call.receiver).or_else(|| literal_number(&call.receiver));
+        let known = receiver.filter(|known| is_float(&known.ty))?;
         if call.turbofish.is_some() || !FUNCTIONS.iter().any(|name| call.method == name) {
             return None;
         }
@@ -245,7 +246,8 @@ impl Lifting<'_> {
             }
         }
         let (receiver, method) = (&known.value, &call.method);
-        Some(Known { ty: known.ty, value: syn::parse_quote!(#receiver.#method(#(#arguments),*)), of })
+        let value = syn::parse_quote!(#receiver.#method(#(#arguments),*));
+        Some(Known { ty: known.ty, value, of }).filter(|known| !known.of.is_empty())
     }
 
     /// Returns the parameter of the body for a number expression, if arrays have elements of its type.
@@ -384,6 +386,17 @@ fn calls_host(call: &syn::ExprCall) -> bool {
 
 fn is_float(ty: &str) -> bool {
     ty.starts_with('f')
+}
+
+/// Returns a literal that names its type, as the `0.9_f32` in `0.9_f32.powf(it)`: a number of no parameters.
+fn literal_number(expr: &Expr) -> Option<Known> {
+    let literal = match expr {
+        Expr::Paren(inner) => return Some(Known { value: expr.clone(), ..literal_number(&inner.expr)? }),
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => &*unary.expr,
+        other => other,
+    };
+    let Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(literal), .. }) = literal else { return None };
+    Some(Known { ty: literal.suffix().to_owned(), value: expr.clone(), of: Vec::new() })
 }
 
 fn is_literal(expr: &Expr) -> bool {

@@ -174,12 +174,15 @@ impl Layout {
         };
         for (&position, flow) in self.states.iter().zip(after.by_ref()) {
             let init = &of.states()[position].init;
-            if super::super::vertex::carries(init) {
+            if super::super::vertex::carries(init) && gradients.is_wanted(init) {
                 gradients.add(init, fit(flow, of.len(position), init));
             }
         }
         for (&place, flow) in self.read.iter().zip(after.by_ref()) {
             let var = &flows.outside[place].var;
+            if !gradients.is_wanted(var) {
+                continue;
+            }
             gradients.add(var, fit(flow, local::len_of(var), var));
         }
         for (&place, flow) in self.gathered.iter().zip(after.by_ref()) {

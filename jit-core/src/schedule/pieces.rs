@@ -213,8 +213,7 @@ impl Pieces {
     /// Returns the first stage in which an entry can use another one.
     fn stage_of_use(&self, graph: &Graph<'_>, number: u32, used: u32) -> u32 {
         let [entry, operand] = [number, used].map(|number| &graph.entries[number as usize]);
-        let is_next_piece =
-            self.is_written[used as usize] && self.pieces[number as usize] > self.pieces[used as usize];
+        let is_next_piece = self.is_written[used as usize] && self.pieces[number as usize] > self.pieces[used as usize];
         let is_source = !operand.is_evaluated
             && (entry.op == Op::LibraryCall || (entry.op == Op::Gather && entry.operands[0] == used));
         operand.stage + u32::from(operand.is_later || is_source || is_next_piece)

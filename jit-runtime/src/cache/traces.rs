@@ -318,17 +318,8 @@ mod tests {
             let (entry, none) = (Arc::downgrade(entry), || Box::new([]));
             let (constants, written, temporary, released, named_by) = (none(), none(), none(), none(), none());
             let (arguments, lanes, block) = (Box::new([]) as _, 0, None);
-            let kernel = KnownKernel {
-                entry,
-                arguments,
-                constants,
-                lanes,
-                block,
-                written,
-                temporary,
-                released,
-                named_by,
-            };
+            let kernel =
+                KnownKernel { entry, arguments, constants, lanes, block, written, temporary, released, named_by };
             traces.insert(KnownTrace::new(key, Box::new([kernel])), 100);
         };
         codes.iter().chain(&codes).for_each(insert);

@@ -6,8 +6,8 @@
 //! pieces are equal but for literals, so the same code serves all of them. What is written in between is temporary: its
 //! memory is used again when the next piece has read it, and the nodes remain unevaluated.
 //!
-//! A piece ends where the fewest values are alive, within a window that begins after [`PIECE`] operations. Programs with
-//! a period are thus cut at the same place of it each time. Those without one are not cut.
+//! A piece ends where the fewest values are alive, within a window that begins after some work ([`PIECE`]). Programs
+//! with a period are thus cut at the same place of it each time. Those without one are not cut.
 
 use std::hash::{Hash, Hasher};
 
@@ -19,7 +19,7 @@ use super::order::{Entry, Graph, uses};
 use crate::graph::cost::EXPENSIVE;
 use crate::graph::node::flag;
 use crate::graph::op::Op;
-use crate::graph::payload::RegionId;
+use crate::graph::payload::{Payload, RegionId};
 
 /// The fewest nodes and the least work of a program that is cut; the work of an addition is 1.
 const LONG: (usize, u32) = (256, 2048);
@@ -44,9 +44,9 @@ pub(super) fn cut(graph: &mut Graph<'_>, groups: &[Group]) -> bool {
     if !groups.iter().any(|group| group.order.iter().map(work_of).sum::<u32>() >= LONG.1) {
         return false;
     }
-    let last_uses = last_uses(graph);
-    let ends = ends(graph, &last_uses);
-    let pieces = Pieces::new(graph, &last_uses, &ends);
+    let order = Order::of(graph);
+    let ends = order.ends(graph);
+    let pieces = Pieces::new(graph, &order, &ends);
     let is_cut = pieces.are_equal(graph, &ends);
     if is_cut {
         pieces.separate(graph);
@@ -86,15 +86,82 @@ fn writes_in_place(graph: &Graph<'_>) -> bool {
     !graph.effects.is_empty() || graph.controls.iter().any(|control| !control.shared.is_empty())
 }
 
-/// For each entry, the last one that uses it; itself if none does.
-fn last_uses(graph: &Graph<'_>) -> Vec<u32> {
-    let mut last_uses: Vec<u32> = (0..graph.entries.len() as u32).collect();
-    for number in 0..graph.entries.len() as u32 {
-        for used in uses(graph, number) {
-            last_uses[used as usize] = number;
+/// Where entries are computed and used.
+struct Order {
+    /// For each entry, the outermost loop that it is computed in; itself outside of loops.
+    homes: Vec<u32>,
+    /// For each entry, the home of the last one that uses it; itself if none does.
+    last_uses: Vec<u32>,
+}
+
+impl Order {
+    fn of(graph: &Graph<'_>) -> Order {
+        let count = graph.entries.len();
+        let mut loops = FxHashMap::default();
+        for (number, entry) in (0_u32..).zip(&graph.entries).filter(|(_, entry)| entry.op == Op::Loop) {
+            if let Payload::Loop(payload) = graph.controls[entry.control as usize].payload {
+                loops.insert(payload.id, number);
+            }
         }
+        let mut homes: Vec<u32> = (0..count as u32).collect();
+        // What is in a loop comes before it.
+        for (number, entry) in graph.entries.iter().enumerate().rev() {
+            if let Some(&around) = loops.get(&entry.region).filter(|&&around| around as usize > number) {
+                homes[number] = homes[around as usize];
+            }
+        }
+        let mut last_uses: Vec<u32> = (0..count as u32).collect();
+        for number in 0..count as u32 {
+            for used in uses(graph, number) {
+                let last_use = &mut last_uses[used as usize];
+                *last_use = homes[number as usize].max(*last_use);
+            }
+        }
+        Order { homes, last_uses }
     }
-    last_uses
+
+    fn is_outside(&self, number: u32) -> bool {
+        self.homes[number as usize] == number
+    }
+
+    /// Returns the last entry of each piece but the last one.
+    fn ends(&self, graph: &Graph<'_>) -> Vec<u32> {
+        let mut works = vec![0; graph.entries.len()];
+        for (entry, &home) in graph.entries.iter().zip(&self.homes) {
+            works[home as usize] += work(entry);
+        }
+        let mut ending: Vec<[u32; 2]> = vec![[0; 2]; graph.entries.len()];
+        let (mut written, mut never, mut length) = (0, 0, 0);
+        let mut best: Option<(u32, u32)> = None;
+        let mut ends = Vec::new();
+        for number in (0..graph.entries.len() as u32).filter(|&number| self.is_outside(number)) {
+            length += works[number as usize];
+            let last_use = self.last_uses[number as usize];
+            if last_use > number {
+                let [written_until, never_until] = &mut ending[last_use as usize];
+                match alive(&graph.entries[number as usize]) {
+                    Alive::Free => {}
+                    Alive::Written => (written, *written_until) = (written + 1, *written_until + 1),
+                    Alive::Never => (never, *never_until) = (never + 1, *never_until + 1),
+                }
+            }
+            let [no_longer_written, no_longer_never] = ending[number as usize];
+            (written, never) = (written - no_longer_written, never - no_longer_never);
+            if length >= PIECE && never == 0 && written <= MAX_ALIVE && best.is_none_or(|(_, fewest)| written < fewest)
+            {
+                best = Some((number, written));
+            }
+            if length >= LONGEST_PIECE
+                && let Some((end, _)) = best.take()
+            {
+                ends.push(end);
+                length = works[end as usize + 1..=number as usize].iter().sum();
+            }
+        }
+        // The rest is not longer than it must be: it differs from the others.
+        ends.extend(best.map(|(end, _)| end));
+        ends
+    }
 }
 
 /// What a value means for the end of a piece after which it is used.
@@ -120,40 +187,6 @@ fn alive(entry: &Entry<'_>) -> Alive {
     }
 }
 
-/// The last entry of each piece but the last one.
-fn ends(graph: &Graph<'_>, last_uses: &[u32]) -> Vec<u32> {
-    let mut ending: Vec<[u32; 2]> = vec![[0; 2]; graph.entries.len()];
-    let (mut written, mut never, mut length) = (0, 0, 0);
-    let mut best: Option<(u32, u32)> = None;
-    let mut ends = Vec::new();
-    for (number, entry) in (0_u32..).zip(&graph.entries) {
-        length += work(entry);
-        let last_use = last_uses[number as usize];
-        if last_use > number {
-            let [written_until, never_until] = &mut ending[last_use as usize];
-            match alive(entry) {
-                Alive::Free => {}
-                Alive::Written => (written, *written_until) = (written + 1, *written_until + 1),
-                Alive::Never => (never, *never_until) = (never + 1, *never_until + 1),
-            }
-        }
-        let [no_longer_written, no_longer_never] = ending[number as usize];
-        (written, never) = (written - no_longer_written, never - no_longer_never);
-        if length >= PIECE && never == 0 && written <= MAX_ALIVE && best.is_none_or(|(_, fewest)| written < fewest) {
-            best = Some((number, written));
-        }
-        if length >= LONGEST_PIECE
-            && let Some((end, _)) = best.take()
-        {
-            ends.push(end);
-            length = graph.entries[end as usize + 1..=number as usize].iter().map(work).sum();
-        }
-    }
-    // The rest is not longer than it must be: it differs from the others.
-    ends.extend(best.map(|(end, _)| end));
-    ends
-}
-
 /// The pieces of a graph.
 struct Pieces {
     /// For each entry, the number of its piece.
@@ -163,17 +196,15 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn new(graph: &Graph<'_>, last_uses: &[u32], ends: &[u32]) -> Pieces {
-        let mut piece = 0;
-        let number_of = |number: u32| {
-            piece += u32::from(ends.get(piece as usize).is_some_and(|&end| number > end));
-            piece
+    fn new(graph: &Graph<'_>, order: &Order, ends: &[u32]) -> Pieces {
+        let piece_of = |&home: &u32| ends.partition_point(|&end| end < home) as u32;
+        let pieces: Vec<u32> = order.homes.iter().map(piece_of).collect();
+        let is_alive = |(number, entry): (u32, &Entry<'_>)| {
+            let last_use = order.last_uses[number as usize];
+            let is_used_later = pieces[last_use as usize] > pieces[number as usize];
+            order.is_outside(number) && is_used_later && matches!(alive(entry), Alive::Written)
         };
-        let pieces: Vec<u32> = (0..graph.entries.len() as u32).map(number_of).collect();
-        let is_alive = |(number, entry): (usize, &Entry<'_>)| {
-            pieces[last_uses[number] as usize] > pieces[number] && matches!(alive(entry), Alive::Written)
-        };
-        let is_written = graph.entries.iter().enumerate().map(is_alive).collect();
+        let is_written = (0..).zip(&graph.entries).map(is_alive).collect();
         Pieces { pieces, is_written }
     }
 

@@ -145,7 +145,6 @@ impl<T: Integer> Array<T> {
 )]
 pub trait HasPow: Integer {}
 
-#[diagnostic::do_not_recommend]
 impl<T: Integer> HasPow for T {}
 
 impl<T: Number> Array<T> {

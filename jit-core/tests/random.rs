@@ -1,6 +1,7 @@
 //! Random programs over arrays of every element type: the CPU against the interpreter, lane by lane, bit by bit; and
 //! against the values that they had before anything was folded.
 
+#[path = "../../tests/shared/dice.rs"]
 mod dice;
 #[path = "../../tests/seeds/mod.rs"]
 mod seeds;
@@ -40,10 +41,6 @@ impl Dice {
 
     fn values<T: Element>(&mut self) -> Vec<T> {
         (0..WIDTH).map(|_| self.element()).collect()
-    }
-
-    fn pick<'a, T>(&mut self, values: &'a [T]) -> &'a T {
-        &values[self.roll(values.len())]
     }
 }
 
@@ -106,7 +103,7 @@ steps!(float_step: half::f16, half::bf16, f32, f64);
 steps!(integer_step: i8, i16, i32, i64, u8, u16, u32, u64);
 
 fn step<T: Steps>(dice: &mut Dice, values: &[Array<T>], masks: &mut Vec<Mask>) -> Array<T> {
-    let (a, b, c) = (dice.pick(values).clone(), dice.pick(values).clone(), dice.pick(values).clone());
+    let (a, b, c) = (dice.pick(values), dice.pick(values), dice.pick(values));
     match dice.roll(15) {
         0 => a + b,
         1 => a - b,
@@ -136,7 +133,7 @@ fn step<T: Steps>(dice: &mut Dice, values: &[Array<T>], masks: &mut Vec<Mask>) -
             if dice.roll(2) == 0 { wide.gather(&index) } else { wide.gather_masked(&index, &wide.lt(b)) }
         }
         11 => {
-            let (block, op) = (dice.roll(WIDTH + 2) + 1, *dice.pick(&REDUCTIONS));
+            let (block, op) = (dice.roll(WIDTH + 2) + 1, dice.pick(&REDUCTIONS));
             let blocks = (&a + Array::<T>::zeros(WIDTH)).block_reduce(op, block);
             blocks.gather(&(UInt::arange(WIDTH) / block as u32))
         }

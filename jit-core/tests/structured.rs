@@ -1,6 +1,7 @@
 //! Random programs with traced loops and branches, nested in one another, against the same programs written with
 //! selections alone.
 
+#[path = "../../tests/shared/dice.rs"]
 mod dice;
 #[path = "../../tests/seeds/mod.rs"]
 mod seeds;

@@ -8,6 +8,7 @@ mod bounds;
 mod bounds_everywhere;
 mod casts;
 mod corners;
+#[path = "../shared/dice.rs"]
 mod dice;
 mod floats;
 mod functions;

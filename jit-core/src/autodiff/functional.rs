@@ -68,8 +68,10 @@ fn is_state(var: &Var) -> bool {
     var.op() == Op::Param
 }
 
-fn is_state_vertex(vertex: &Vertex) -> bool {
-    matches!(vertex, Vertex::Value(Value { source: Source::Operands(node), .. }) if is_state(node))
+fn without_states(mut vertices: Vec<Vertex>) -> Vec<Vertex> {
+    let is_state_of_loop = |vertex: &Vertex| matches!(vertex, Vertex::Value(Value { source: Source::Operands(node), .. }) if is_state(node));
+    vertices.retain(|vertex| !is_state_of_loop(vertex));
+    vertices
 }
 
 /// Returns whether derivatives of a function may be differentiated themselves: it uses variables, or arguments of a
@@ -120,9 +122,9 @@ impl Called {
     /// When the results are computed through something that has no derivative.
     pub(crate) fn end(&mut self, arguments: impl Iterator<Item = Var>, results: Vec<Var>) -> Result<(), Error> {
         self.arguments = arguments.collect();
-        self.vertices = between(&results, &self.arguments)?;
-        self.is_nested = is_nested(&self.vertices, self.number);
-        self.vertices.retain(|vertex| !is_state_vertex(vertex));
+        let vertices = between(&results, &self.arguments)?;
+        self.is_nested = is_nested(&vertices, self.number);
+        self.vertices = without_states(vertices);
         self.results = results;
         Ok(())
     }
@@ -150,11 +152,7 @@ impl Called {
     fn vertices(&self) -> Result<Cow<'_, [Vertex]>, Error> {
         let has_changed = |vertex: &Vertex| matches!(vertex, Vertex::Value(value) if value.is_evaluated_since());
         match self.vertices.iter().any(has_changed) {
-            true => {
-                let mut vertices = between(&self.results, &self.arguments)?;
-                vertices.retain(|vertex| !is_state_vertex(vertex));
-                Ok(Cow::Owned(vertices))
-            }
+            true => between(&self.results, &self.arguments).map(without_states).map(Cow::Owned),
             false => Ok(Cow::Borrowed(&self.vertices)),
         }
     }

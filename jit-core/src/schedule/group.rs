@@ -200,10 +200,8 @@ impl<'a, 'e> Cut<'a, 'e> {
         let stage = |entry: &Entry<'_>| if entry.is_root && !entry.is_evaluated { entry.stage } else { NONE };
         let written = graph.entries.iter().map(stage).collect();
         let count = graph.entries.len();
-        let writes_in_place =
-            !graph.effects.is_empty() || graph.controls.iter().any(|control| !control.shared.is_empty());
         let (first, seen) = (vec![NONE; count], vec![NONE; count]);
-        Cut { graph, written, first, seen, writes_in_place, added: Vec::new() }
+        Cut { graph, written, first, seen, writes_in_place: graph.writes_in_place(), added: Vec::new() }
     }
 
     fn run(mut self, groups: &mut Vec<Group>) -> Vec<(u32, u32)> {

@@ -134,6 +134,11 @@ impl Graph<'_> {
         }
     }
 
+    /// Returns whether a kernel changes arrays in place, which another one of its stage may read.
+    pub(super) fn writes_in_place(&self) -> bool {
+        !self.effects.is_empty() || self.controls.iter().any(|control| !control.shared.is_empty())
+    }
+
     /// Returns whether an entry is a scatter, or a loop that scatters.
     pub(super) fn is_writing(&self, entry: &Entry<'_>) -> bool {
         match entry.op {

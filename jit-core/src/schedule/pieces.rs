@@ -37,7 +37,7 @@ const EXCLUDED: u16 = flag::EFFECT | flag::LOCAL;
 /// Cuts the graph, if one of its kernels is long and it consists of equal parts: values between two pieces are written,
 /// and the later piece belongs to a later stage. Returns whether it is cut.
 pub(super) fn cut(graph: &mut Graph<'_>, groups: &[Group]) -> bool {
-    if graph.entries.len() < LONG.0 || graph.selection.is_some() || writes_in_place(graph) {
+    if graph.entries.len() < LONG.0 || graph.selection.is_some() || graph.writes_in_place() {
         return false;
     }
     let work_of = |number: &u32| work(&graph.entries[*number as usize]);
@@ -80,10 +80,6 @@ fn work(entry: &Entry<'_>) -> u32 {
         Op::Loop | Op::LibraryCall => 0,
         op => op.weight(),
     }
-}
-
-fn writes_in_place(graph: &Graph<'_>) -> bool {
-    !graph.effects.is_empty() || graph.controls.iter().any(|control| !control.shared.is_empty())
 }
 
 /// Where entries are computed and used.

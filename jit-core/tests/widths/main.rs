@@ -6,7 +6,7 @@
 //! functions that define it. Results that depend on an unspecified order are not computed: sums of floats are of small
 //! whole numbers, and scatters to one element write the same value.
 
-#[path = "../dice/mod.rs"]
+#[path = "../../../tests/shared/dice.rs"]
 mod dice;
 mod model;
 mod program;

@@ -69,8 +69,10 @@ fn is_state(var: &Var) -> bool {
 }
 
 fn without_states(mut vertices: Vec<Vertex>) -> Vec<Vertex> {
-    let is_state_of_loop = |vertex: &Vertex| matches!(vertex, Vertex::Value(Value { source: Source::Operands(node), .. }) if is_state(node));
-    vertices.retain(|vertex| !is_state_of_loop(vertex));
+    vertices.retain(|vertex| match vertex {
+        Vertex::Value(Value { source: Source::Operands(node), .. }) => !is_state(node),
+        _ => true,
+    });
     vertices
 }
 

@@ -477,6 +477,37 @@ fn code_that_is_gone_or_is_for_other_sizes_is_not_found() {
 }
 
 #[test]
+fn a_line_whose_traces_change_finds_each_of_them() {
+    on_each_device(|| {
+        let (x, y) = (resident(&[1.0, 2.0, 5.0]), resident(&[4.0, 8.0, 16.0]));
+        let evaluate = |kind: u32, literal: f32| {
+            let z = match kind {
+                0 => &x * literal + &y,
+                1 => &y * literal - &x,
+                2 => (&x * literal + &x).sum() + &y,
+                _ => x.lt(&y).select(&x * literal, 1.0),
+            };
+            z.to_vec().unwrap()
+        };
+        let expected = [[4.5, 9.0, 18.5], [1.0, 2.0, 3.0], [16.0, 20.0, 28.0], [0.5, 1.0, 2.5]];
+        let at_once = [0, 1, 2, 3].map(|kind| found(|| assert_eq!(evaluate(kind, 0.5), expected[kind as usize])));
+        assert_eq!(at_once, [[0, 1]; 4], "each is new");
+        // In runs, in turns, and in an order without any order.
+        let order = [0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1, 2, 2, 2, 3, 3, 3, 2, 3, 0, 1, 2, 3, 3, 0, 0, 0, 0];
+        for kind in order {
+            let outcome = found(|| assert_eq!(evaluate(kind, 0.5), expected[kind as usize], "{kind}"));
+            assert_eq!(outcome, [1, 0], "{kind}");
+        }
+        clear_level(CacheLevel::Traces);
+        let again = [0, 0, 0, 0].map(|kind| found(|| assert_eq!(evaluate(kind, 0.5), expected[0])));
+        assert_eq!(again, [[0, 1], [1, 0], [1, 0], [1, 0]], "cleared");
+        assert_eq!(evaluate(0, 2.0), [6.0, 12.0, 26.0], "another literal");
+        assert_eq!(evaluate(0, 3.0), [7.0, 14.0, 31.0]);
+        assert_eq!(evaluate(0, 0.5), expected[0]);
+    });
+}
+
+#[test]
 fn an_expression_that_has_its_elements_is_computed_again() {
     on_each_device(|| {
         let x = resident(&[1.0, 2.0]);
@@ -685,7 +716,10 @@ fn programs_that_differ_little_have_the_results_of_kernels_that_are_built() {
             let expected: Vec<_> = recipes.iter().map(built).collect();
             clear_level(CacheLevel::Traces);
             for round in 0..2 {
-                for (number, (recipe, expected)) in recipes.iter().zip(&expected).enumerate() {
+                // From the third time on, a trace is compared with the last one before it is described.
+                let each_again =
+                    || recipes.iter().zip(&expected).enumerate().flat_map(|each| vec![each; 1 + 2 * round]);
+                for (number, (recipe, expected)) in each_again() {
                     let [_, misses] = found(|| assert!(recipe.run() == *expected, "seed {seed}, variation {number}"));
                     assert!(round == 0 || misses == 0, "seed {seed}, variation {number}: evaluated before");
                 }

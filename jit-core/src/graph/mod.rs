@@ -32,6 +32,7 @@ pub(crate) mod scopes;
 pub(crate) mod tape;
 pub(crate) mod watch;
 pub(crate) mod weak;
+mod window;
 
 pub use node::Var;
 pub(crate) use numbering::recorded_nodes;

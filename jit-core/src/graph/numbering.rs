@@ -14,6 +14,7 @@ use jit_runtime::cache::are_all_hashes_zero;
 
 use super::gradients;
 use super::node::{Draft, Node, Var, flag};
+use super::op::Op;
 use crate::size::table;
 use crate::thread_state::thread_state;
 
@@ -44,6 +45,8 @@ struct Table {
     entries: Vec<Numbered>,
     /// Positions among the entries. They are small, so the table stays in the cache longer than the entries would.
     positions: HashTable<u32>,
+    /// The entry after that of the node that was made last.
+    next: usize,
     /// Total weight of the nodes recorded by this thread, to distinguish small branches from large ones.
     work: u32,
     /// The number of nodes recorded by this thread.
@@ -66,7 +69,8 @@ impl Default for Table {
     }
 }
 
-const EMPTY: Table = Table { entries: Vec::new(), positions: HashTable::new(), work: 0, nodes: 0, since: None };
+const EMPTY: Table =
+    Table { entries: Vec::new(), positions: HashTable::new(), next: 0, work: 0, nodes: 0, since: None };
 
 thread_state! {
     static TABLE: RefCell<Table> = RefCell::new(EMPTY);
@@ -151,30 +155,48 @@ impl Table {
         if self.positions.len() == self.positions.capacity() {
             self.make_room();
         }
+        // A program that is traced again finds the entries in their order.
+        if self.entries.get(self.next).is_some_and(|entry| entry.hash == hash) {
+            self.next += 1;
+            return self.number_at(self.next - 1, draft);
+        }
         let entries = &self.entries;
         let is_equal = |&position: &u32| entries[position as usize].hash == hash;
         match self.positions.entry(hash, is_equal, |&position| entries[position as usize].hash) {
             Entry::Occupied(found) => {
-                let entry = &mut self.entries[*found.get() as usize];
-                if let Some(var) = Node::revive(entry.node).filter(|var| draft.describes(var)) {
-                    return var;
-                }
-                let var = Var::new(draft);
-                entry.node = var.address();
-                self.since.iter_mut().for_each(|since| since.others.push(var.address()));
-                self.work = self.work.wrapping_add(draft.op.weight());
-                self.nodes += 1;
-                var
+                let position = *found.get() as usize;
+                self.number_at(position, draft)
             }
             Entry::Vacant(vacant) => {
                 let var = Var::new(draft);
                 vacant.insert(self.entries.len() as u32);
                 self.entries.push(Numbered { hash, node: var.address() });
-                self.work = self.work.wrapping_add(draft.op.weight());
-                self.nodes += 1;
+                self.next = self.entries.len();
+                self.count_node(draft.op);
                 var
             }
         }
+    }
+
+    /// Returns the node at an entry with the hash of the draft, or a new one, which replaces it.
+    #[inline(always)]
+    fn number_at(&mut self, position: usize, draft: Draft<'_>) -> Var {
+        let entry = &mut self.entries[position];
+        if let Some(var) = Node::revive(entry.node).filter(|var| draft.describes(var)) {
+            return var;
+        }
+        let var = Var::new(draft);
+        entry.node = var.address();
+        self.next = position + 1;
+        self.since.iter_mut().for_each(|since| since.others.push(var.address()));
+        self.count_node(draft.op);
+        var
+    }
+
+    #[inline(always)]
+    fn count_node(&mut self, op: Op) {
+        self.work = self.work.wrapping_add(op.weight());
+        self.nodes += 1;
     }
 
     /// Drops the entries of dead nodes, and grows the table if that does not free half of it.

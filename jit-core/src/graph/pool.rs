@@ -13,9 +13,10 @@ use jit_runtime::fork::Held;
 use parking_lot::Mutex;
 
 use super::node::Node;
+use super::window::{self, Window};
 use crate::fork;
 
-const CHUNK: usize = 1024;
+const CHUNK: usize = window::NODES;
 const BATCH: u32 = 16 * CHUNK as u32;
 
 /// A list of free nodes, linked through the nodes.
@@ -36,44 +37,60 @@ static STORE: Mutex<Store> = Mutex::new(Store { batches: Vec::new(), chunks: Vec
 
 /// The free nodes of one thread.
 pub(crate) struct Pool {
+    /// Those that are taken next.
+    window: Window,
+    /// Those outside of the window.
     head: Cell<*mut Node>,
     len: Cell<u32>,
     spare: Cell<*mut Node>,
 }
 
 thread_local! {
-    static POOL: Pool = const { Pool { head: Cell::new(ptr::null_mut()), len: Cell::new(0),
+    static POOL: Pool = const { Pool { window: Window::new(), head: Cell::new(ptr::null_mut()), len: Cell::new(0),
         spare: Cell::new(ptr::null_mut()) } };
 }
 
 impl Pool {
     #[inline]
     fn take(&self) -> NonNull<Node> {
-        match NonNull::new(self.head.get()) {
-            Some(node) => {
-                // SAFETY: nodes of a free list are dead and belong to the list's owner, this thread.
-                self.head.set(unsafe { node.as_ref().link() });
-                self.len.set(self.len.get() - 1);
-                node
-            }
-            None => self.refill(),
+        self.window.take().unwrap_or_else(|| self.take_from_list())
+    }
+
+    /// Goes to the window of the first node of the list, with the nodes of that window behind it.
+    #[inline(never)]
+    fn take_from_list(&self) -> NonNull<Node> {
+        if self.head.get().is_null() {
+            self.refill();
         }
+        NonNull::new(self.head.get()).into_iter().for_each(|first| self.window.go_to(first));
+        while let Some(node) = NonNull::new(self.head.get()).filter(|node| self.window.add(*node)) {
+            // SAFETY: nodes of a free list are dead and belong to the list's owner, this thread.
+            self.head.set(unsafe { node.as_ref().link() });
+            self.len.set(self.len.get() - 1);
+        }
+        self.take()
     }
 
     #[cold]
-    fn refill(&self) -> NonNull<Node> {
+    fn refill(&self) {
         let list = match NonNull::new(self.spare.replace(ptr::null_mut())) {
             Some(head) => List { head: head.as_ptr(), len: BATCH },
             None => STORE.lock().take(),
         };
         self.head.set(list.head);
         self.len.set(list.len);
-        self.take()
     }
 
     /// Takes a dead node back.
     #[inline(always)]
     fn give(&self, node: NonNull<Node>) {
+        if !self.window.add(node) {
+            self.give_to_list(node);
+        }
+    }
+
+    #[inline(always)]
+    fn give_to_list(&self, node: NonNull<Node>) {
         if self.len.get() == BATCH {
             self.spill();
         }
@@ -95,6 +112,9 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        while let Some(node) = self.window.take() {
+            self.give_to_list(node);
+        }
         let mut store = STORE.lock();
         for (head, len) in [(self.head.get(), self.len.get()), (self.spare.get(), BATCH)] {
             if !head.is_null() {

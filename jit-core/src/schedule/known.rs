@@ -18,7 +18,7 @@ use super::group::Group;
 use super::map::NodeMap;
 use super::order::{Entry, Graph};
 use super::trace_key::Trace;
-use super::{LABEL_SEARCH, Written, function_of, inspect, label};
+use super::{LABEL_SEARCH, Written, function_of, inspect, label, recent};
 use crate::capture::{host_call, launches};
 use crate::graph::Var;
 use crate::graph::edges::Edges;
@@ -35,24 +35,43 @@ pub(super) struct Launch {
 /// The launches of a known trace, in their order. They are large, so they are not moved.
 pub(super) type Launches = Vec<Launch>;
 
-/// Returns the trace of the wanted values, if it can be known. Whoever observes how kernels are built, or has them
-/// built with checks, gets them built.
-pub(super) fn trace<'e>(edges: &'e Edges, wanted: &[&'e Var]) -> Option<Trace<'e>> {
+/// Returns whether traces are looked up now. Whoever observes how kernels are built, or has them built with checks,
+/// gets them built.
+pub(super) fn are_looked_up() -> bool {
     let is_built = launches::is_recording() || host_call::is_inside() || config::is_debug_on();
     let is_observed =
         || dump::is_wanted(Form::Trace) || events::is_profiled() || log::is_debugged() || inspect::is_on();
-    if is_built || is_observed() || !cache::finds_traces() {
-        return None;
+    !is_built && !is_observed() && cache::finds_traces()
+}
+
+/// Prepares the launches of the wanted values, if their trace is equal to the last one of the same line.
+pub(super) fn find_recent<'e>(
+    edges: &'e Edges,
+    wanted: &[&'e Var],
+    site: Site,
+    scheduling: Scheduling,
+) -> Result<Option<Launches>, Error> {
+    let Some((trace, known)) = recent::find(edges, wanted) else { return Ok(None) };
+    scheduling.end_as_known();
+    let launches = launches_of(&trace, &known, site)?;
+    if launches.is_some() {
+        cache::count_trace_look_up(Some(&known));
     }
-    Trace::of(edges, wanted)
+    Ok(launches)
 }
 
 /// Prepares the launches of a trace, if it is known.
-pub(super) fn find(trace: &Trace<'_>, site: Site, scheduling: Scheduling) -> Result<Option<Launches>, Error> {
+pub(super) fn find(
+    trace: &Trace<'_>,
+    wanted: &[&Var],
+    site: Site,
+    scheduling: Scheduling,
+) -> Result<Option<Launches>, Error> {
     for skipped in 0.. {
         let Some(known) = cache::find_trace(trace.key(), skipped) else { break };
         scheduling.end_as_known();
         if let Some(launches) = launches_of(trace, &known, site)? {
+            recent::remember(trace, wanted, &known);
             cache::count_trace_look_up(Some(&known));
             return Ok(Some(launches));
         }

@@ -65,6 +65,22 @@ impl NodeMap {
         (slot.epoch == self.epoch).then_some(slot.value)
     }
 
+    /// Returns the number of a node, which gets this one if it has none.
+    #[inline]
+    pub(super) fn get_or_insert(&mut self, node: NonNull<Node>, value: u32) -> u32 {
+        if self.len * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let key = node.addr().get();
+        let at = self.find(key);
+        if self.slots[at].epoch == self.epoch {
+            return self.slots[at].value;
+        }
+        self.len += 1;
+        self.slots[at] = Slot { key, epoch: self.epoch, value };
+        value
+    }
+
     /// Sets the number of a node.
     #[inline]
     pub(super) fn insert(&mut self, node: NonNull<Node>, value: u32) {

@@ -13,6 +13,7 @@
 //! | checked indices | `check` |
 //! | the form by which a trace is found again | `trace_key` |
 //! | launches of traces that are known | `known` |
+//! | traces that were found before | `recent` |
 //! | values that are computed again and again | `repeated` |
 //! | explanations of evaluations | `explain` |
 //! | remarks about slow kernels, for profiles | `remarks` |
@@ -71,6 +72,7 @@ mod order;
 mod pieces;
 mod place;
 pub(crate) mod read;
+mod recent;
 mod remarks;
 mod repeated;
 mod selected;
@@ -260,17 +262,22 @@ fn plan(wanted: &[&Var], why: &'static str, site: Site, scheduling: Scheduling) 
     let edges = edges::read();
     let with_stored: Missing<'_>;
     let mut wanted = wanted;
-    let mut trace = known::trace(&edges, wanted);
+    let are_looked_up = known::are_looked_up();
+    if are_looked_up && let Some(launches) = known::find_recent(&edges, wanted, site, scheduling)? {
+        return Ok(Planning::Known(launches));
+    }
+    let describe = |wanted| if are_looked_up { Trace::of(&edges, wanted) } else { None };
+    let mut trace = describe(wanted);
     if let Some(described) = trace.as_ref().filter(|trace| !trace.computed().is_empty()) {
         let stored = repeated::worth_storing(&edges, wanted, described.computed().iter().copied());
         if !stored.is_empty() {
             with_stored = wanted.iter().copied().chain(stored).collect();
             wanted = &with_stored;
-            trace = known::trace(&edges, wanted);
+            trace = describe(wanted);
         }
     }
     if let Some(trace) = &trace
-        && let Some(launches) = known::find(trace, site, scheduling)?
+        && let Some(launches) = known::find(trace, wanted, site, scheduling)?
     {
         return Ok(Planning::Known(launches));
     }

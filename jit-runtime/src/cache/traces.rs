@@ -99,9 +99,18 @@ impl KnownTrace {
         KnownTrace { words, literals, is_fixed, kernels, last_used }
     }
 
-    fn is_for(&self, key: TraceKey<'_>) -> bool {
-        let each = || self.literals.iter().zip(key.literals).zip(&self.is_fixed);
-        *self.words == *key.words && each().all(|((known, bits), is_fixed)| !is_fixed || known == bits)
+    /// Returns whether it is known of a trace.
+    #[must_use]
+    pub fn is_for(&self, key: TraceKey<'_>) -> bool {
+        *self.words == *key.words && self.is_for_literals(key.literals)
+    }
+
+    /// Returns whether it is known of a trace with equal words and these literals.
+    #[inline]
+    #[must_use]
+    pub fn is_for_literals(&self, literals: &[u64]) -> bool {
+        let mut each = self.literals.iter().zip(literals).zip(&self.is_fixed);
+        each.all(|((known, bits), is_fixed)| !is_fixed || known == bits)
     }
 
     /// Whether a launch that is described by the other one would find this one's code, or none at all.

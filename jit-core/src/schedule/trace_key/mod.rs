@@ -13,6 +13,7 @@
 //! library calls, bounds of iterations or empty arrays has none; neither have those that a recording depends on.
 
 mod controls;
+mod pattern;
 
 use std::cell::Cell;
 
@@ -22,6 +23,7 @@ use jit_runtime::recording::SizeId;
 use smallvec::SmallVec;
 
 use self::controls::Controls;
+pub(super) use self::pattern::Pattern;
 use super::map::NodeMap;
 use crate::graph::Var;
 use crate::graph::edges::Edges;
@@ -41,7 +43,8 @@ const MAX_RESULTS: usize = 1 << 13;
 const MOST_RETAINED: usize = 1 << 14;
 /// Properties of nodes that no kernel computes from its operands alone. Nodes of aborted regions have them, too.
 const UNSUPPORTED: u16 = flag::EFFECT | flag::LOCAL | flag::RECORDED | flag::HOSTED;
-/// The bit of a node's first word from which on it has the number of its region.
+/// The bits of a node's first word from which on it has the number of its width, and that of its region.
+const WIDTH_BIT: u32 = 24;
 const REGION_BIT: u32 = 32;
 /// What the word of a node has in place of its operation, if it is in memory; and what precedes the wanted nodes.
 const IN_MEMORY: u64 = 0xffff;
@@ -122,7 +125,7 @@ impl<'e> Trace<'e> {
         if wanted.iter().any(|var| var.flags() & UNSUPPORTED != 0) {
             return None;
         }
-        let Memory { nodes, form } = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        let (nodes, form) = take_memory();
         // The numbers of widths 0 and 1 are these.
         let widths = SmallVec::from_slice(&[0, 1]);
         let mut walk = Walk {
@@ -168,16 +171,42 @@ impl<'e> Trace<'e> {
     /// Returns, for each node, whether it is described as being in memory, or as a host value.
     pub(super) fn are_evaluated(&self) -> Vec<bool> {
         let mut words = self.form.words[1..].iter().map(|word| word & 0xffff);
-        let leaves = [IN_MEMORY, Op::Literal.code(), Op::Scalar.code(), Op::LaneIndex.code(), Op::Param.code()];
         let mut is_evaluated = |_| {
             let code = words.next().unwrap_or_default();
-            if !leaves.contains(&code) {
+            if has_operands(code) {
                 words.next();
             }
-            leaves[..3].contains(&code)
+            [IN_MEMORY, Op::Literal.code(), Op::Scalar.code()].contains(&code)
         };
         self.nodes.iter().map(&mut is_evaluated).collect()
     }
+}
+
+/// Returns memory for the nodes of a trace, and for its form.
+#[inline]
+fn take_memory<'e>() -> (Vec<&'e Var>, Form) {
+    let Memory { nodes, form } = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    (nodes, form)
+}
+
+/// Returns what the word of a node has as its operation.
+#[inline(always)]
+fn code_of(var: &Var) -> u64 {
+    match var.op() {
+        op @ (Op::Literal | Op::Scalar) => op.code(),
+        // Their words are addresses of payloads.
+        op @ (Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::LibraryCall) => op.code(),
+        // The word of any other node is the address of its elements.
+        _ if var.word() != 0 => IN_MEMORY,
+        op => op.code(),
+    }
+}
+
+/// Returns whether a second word follows that of a node with an operation.
+#[inline]
+fn has_operands(code: u64) -> bool {
+    let leaves = [IN_MEMORY, Op::Literal.code(), Op::Scalar.code(), Op::LaneIndex.code(), Op::Param.code()];
+    !leaves.contains(&code)
 }
 
 impl Drop for Trace<'_> {
@@ -284,12 +313,11 @@ impl<'e> Walk<'e> {
         if is_shared && let Some(number) = self.numbers.get(var.address()) {
             return Known::Number(number);
         }
-        let code = match var.op() {
-            op @ (Op::Literal | Op::Scalar) => op.code(),
+        match var.op() {
+            Op::Literal | Op::Scalar => {}
             Op::Loop | Op::Branch | Op::Switch => return Known::Control,
             Op::Scatter | Op::LibraryCall => return Known::Unsupported,
-            // The word of any other node is the address of its elements.
-            _ if var.word() != 0 => IN_MEMORY,
+            _ if var.word() != 0 => {}
             Op::Broadcast | Op::Identity | Op::Cast | Op::Bitcast | Op::Unary(_) => return Known::Computed,
             Op::Binary(_) | Op::Fma | Op::Compare(_) | Op::Select | Op::Gather | Op::Reduce(_) => {
                 return Known::Computed;
@@ -297,10 +325,10 @@ impl<'e> Walk<'e> {
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => return Known::Computed,
             // It got its number when its loop was found.
             Op::Param => return self.numbers.get(var.address()).map_or(Known::Unsupported, Known::Number),
-            op @ Op::LaneIndex => op.code(),
+            Op::LaneIndex => {}
             _ => return Known::Unsupported,
-        };
-        self.leaf(var, code, is_shared)
+        }
+        self.leaf(var, code_of(var), is_shared)
     }
 
     /// Numbers a node without operands.
@@ -359,7 +387,7 @@ impl<'e> Walk<'e> {
         if extent.size != SizeId(0) || extent.lanes == 0 {
             return None;
         }
-        Some(code | u64::from(var.ty() as u8) << 16 | self.width(extent.lanes)? << 24)
+        Some(code | u64::from(var.ty() as u8) << 16 | self.width(extent.lanes)? << WIDTH_BIT)
     }
 
     /// Returns the number of a width.

@@ -9,7 +9,7 @@
 //! its state, without the states that it writes.
 
 use jit_runtime::{Error, ErrorKind};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::effect::Shared;
@@ -72,7 +72,7 @@ fn partition(graph: &Graph<'_>) -> (Vec<Group>, Vec<(u32, u32)>) {
         groups.iter_mut().for_each(|group| group.writers = Some(writers(graph, &group.roots)));
     }
     groups.sort_by_key(|group| group.stage);
-    let added = Cut::new(graph).run(&mut groups);
+    let added = Cut::new(graph, &groups).run(&mut groups);
     (groups, added)
 }
 
@@ -149,11 +149,14 @@ impl Group {
     }
 }
 
+/// Where the groups of each stage and number of lanes are, in their order.
+type Places = FxHashMap<(u32, Extent), SmallVec<[u32; 2]>>;
+
 /// Returns the roots of each kernel, and whether there are roots without lanes, which no kernel computes.
 fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
     let entries = &graph.entries;
     let mut groups: Vec<Group> = Vec::with_capacity(2);
-    let mut has_empty = false;
+    let (mut places, mut has_empty) = (Places::default(), false);
     for (number, entry) in entries.iter().enumerate() {
         if !entry.is_root || entry.is_evaluated || entry.op == Op::LibraryResult {
             continue;
@@ -166,12 +169,16 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
         let block = || Extent::from_position(entry.var.position()).representative().into_position();
         let reduced = matches!(entry.op, Op::Reduce(_)).then(block);
         let is_copying = entry.is_copy && graph.selection.is_some();
-        match groups.iter_mut().find(|group| group.takes(stage, lanes, reduced, is_copying)) {
-            Some(group) => {
+        let same = places.entry((stage, lanes)).or_default();
+        let takes = |&&at: &&u32| groups[at as usize].takes(stage, lanes, reduced, is_copying);
+        match same.iter().find(takes) {
+            Some(&at) => {
+                let group = &mut groups[at as usize];
                 group.roots.push(number as u32);
                 group.reduced = group.reduced.or(reduced);
             }
             None => {
+                same.push(groups.len() as u32);
                 let roots = vec![number as u32];
                 groups.push(Group { reduced, roots, ..Group::new(stage, lanes, is_copying) });
             }
@@ -191,17 +198,22 @@ struct Cut<'a, 'e> {
     seen: Vec<u32>,
     /// Whether a kernel changes arrays that another one of its stage may read.
     writes_in_place: bool,
+    places: Places,
     /// Entries that are written because several kernels need them, and the stage of the kernel that does it.
     added: Vec<(u32, u32)>,
 }
 
 impl<'a, 'e> Cut<'a, 'e> {
-    fn new(graph: &'a Graph<'e>) -> Self {
+    fn new(graph: &'a Graph<'e>, groups: &[Group]) -> Self {
+        let mut places = Places::default();
+        for (group, at) in groups.iter().zip(0..) {
+            places.entry((group.stage, group.lanes)).or_default().push(at);
+        }
         let stage = |entry: &Entry<'_>| if entry.is_root && !entry.is_evaluated { entry.stage } else { NONE };
         let written = graph.entries.iter().map(stage).collect();
         let count = graph.entries.len();
         let (first, seen) = (vec![NONE; count], vec![NONE; count]);
-        Cut { graph, written, first, seen, writes_in_place: graph.writes_in_place(), added: Vec::new() }
+        Cut { graph, written, first, seen, writes_in_place: graph.writes_in_place(), places, added: Vec::new() }
     }
 
     fn run(mut self, groups: &mut Vec<Group>) -> Vec<(u32, u32)> {
@@ -271,21 +283,21 @@ impl<'a, 'e> Cut<'a, 'e> {
     }
 
     /// Returns the kernel that writes a value which a kernel computes first: that one, or one of as few lanes.
-    fn writer<'g>(&self, groups: &'g mut Vec<Group>, first: u32, current: usize, number: u32) -> &'g mut Group {
+    fn writer<'g>(&mut self, groups: &'g mut Vec<Group>, first: u32, current: usize, number: u32) -> &'g mut Group {
         let lanes = self.graph.entries[number as usize].var.extent().representative();
         let Group { stage, is_copying, .. } = groups[first as usize];
         if groups[first as usize].lanes == lanes {
             return &mut groups[first as usize];
         }
-        let is_added = |group: &Group| group.takes(stage, lanes, None, is_copying);
-        let at = match groups.iter().skip(current + 1).position(is_added) {
-            Some(after) => current + 1 + after,
-            None => {
-                groups.push(Group::new(stage, lanes, is_copying));
-                groups.len() - 1
-            }
-        };
-        &mut groups[at]
+        let same = self.places.entry((stage, lanes)).or_default();
+        let takes = |&at: &u32| at as usize > current && groups[at as usize].takes(stage, lanes, None, is_copying);
+        let at = same.iter().copied().find(takes).unwrap_or_else(|| {
+            let at = groups.len() as u32;
+            groups.push(Group::new(stage, lanes, is_copying));
+            same.push(at);
+            at
+        });
+        &mut groups[at as usize]
     }
 
     /// Returns whether what a kernel must do to compute a value again costs more than writing and reading it.

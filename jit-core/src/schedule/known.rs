@@ -11,6 +11,7 @@ use jit_runtime::dump::{self, Form};
 use jit_runtime::launch::{self, Argument, KnownLaunch, Prepared, TraceOrigins};
 use jit_runtime::stats::{Scheduling, events};
 use jit_runtime::{Error, Site, config, log};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::emit::{Emitted, Spare};
@@ -98,8 +99,7 @@ fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Opti
         }
         let mut arguments = Vec::with_capacity(kernel.arguments.len());
         for argument in &kernel.arguments {
-            // Most arguments are results of launches shortly before.
-            let made = || launches.iter().flat_map(|launch| &launch.written).chain(&written).chain(&temporary).rev();
+            let made = Made { launches: &launches, written: &written, temporary: &temporary };
             let Some(argument) = argument_of(trace, made, *argument) else { return Ok(None) };
             arguments.push(argument);
         }
@@ -119,22 +119,32 @@ fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Opti
     Ok(Some(launches))
 }
 
+/// What the launches write.
+#[derive(Clone, Copy)]
+struct Made<'a> {
+    launches: &'a [Launch],
+    /// By the launch that is prepared.
+    written: &'a [Written],
+    /// Of which there are few at a time.
+    temporary: &'a [Written],
+}
+
 /// Returns an argument of a kernel.
 #[inline]
-fn argument_of<'w, M: Iterator<Item = &'w Written>>(
-    trace: &Trace<'_>,
-    made: impl Fn() -> M,
-    argument: TraceArgument,
-) -> Option<Argument> {
+fn argument_of(trace: &Trace<'_>, made: Made<'_>, argument: TraceArgument) -> Option<Argument> {
     Some(match argument {
         TraceArgument::Elements(number) => {
             let var = trace.node(number);
-            // A node that is in memory by now may be written by an earlier kernel all the same.
-            let buffer = match made().find(|(other, _)| other.is_same(var)) {
+            let buffer = match made.temporary.iter().find(|(other, _)| other.is_same(var)) {
                 Some((_, buffer)) => Arc::clone(buffer),
                 None => var.data()?.on_current_device().ok()?,
             };
             Argument::Buffer(buffer, var.lanes())
+        }
+        TraceArgument::Written { launch, position } => {
+            let written = made.launches.get(launch as usize).map_or(made.written, |launch| &launch.written);
+            let (var, buffer) = &written[position as usize];
+            Argument::Buffer(Arc::clone(buffer), var.lanes())
         }
         TraceArgument::Scalar(number) => Argument::Scalar(trace.node(number).known_bits()?),
         TraceArgument::Literal(position) => Argument::Scalar(trace.key().literals[position as usize]),
@@ -149,6 +159,9 @@ pub(super) struct NewTrace {
     kernels: Vec<KnownKernel>,
     /// For each entry of the graph, the number of the node.
     numbers: Vec<u32>,
+    /// The launches so far, and for each entry that they write, which one, and at which position.
+    launches: u32,
+    written: FxHashMap<u32, TraceArgument>,
     /// For each node of the trace, the number of literals before it: of a literal, its position.
     positions: Vec<u32>,
 }
@@ -166,23 +179,33 @@ impl NewTrace {
         };
         let positions = trace.nodes().iter().map(position).collect();
         let (words, literals, kernels) = (words.into(), literals.into(), Vec::new());
-        Some(NewTrace { words, literals, kernels, numbers, positions })
+        let written = FxHashMap::default();
+        Some(NewTrace { words, literals, kernels, numbers, launches: 0, written, positions })
     }
 
-    /// Returns where the arguments of a kernel come from.
+    /// Returns where the arguments of the next kernel come from.
     pub(super) fn origins(
-        &self,
+        &mut self,
         graph: &Graph<'_>,
         group: &Group,
         emitted: &Emitted,
         released: &[u32],
     ) -> TraceOrigins {
+        let (temporary, written): (Vec<u32>, Vec<u32>) =
+            group.roots.iter().partition(|&&root| graph.entries[root as usize].is_temporary);
+        for (&root, position) in written.iter().zip(0..) {
+            self.written.insert(root, TraceArgument::Written { launch: self.launches, position });
+        }
+        self.launches += 1;
         let number = |entry: u32| self.numbers[entry as usize];
         let literals = emitted.literals.iter().zip(&emitted.literal_entries);
         let literals: SmallVec<[_; 8]> =
             literals.map(|(&(value, _), &entry)| (value, self.positions[number(entry) as usize])).collect();
         let origin = |(argument, &entry): (&Argument, &u32)| match argument {
-            Argument::Buffer(..) => TraceArgument::Elements(number(entry)),
+            // A node that is in memory by now may be written by an earlier kernel all the same.
+            Argument::Buffer(..) => {
+                self.written.get(&entry).copied().unwrap_or_else(|| TraceArgument::Elements(number(entry)))
+            }
             Argument::Scalar(_) => TraceArgument::Scalar(number(entry)),
         };
         let arguments = emitted.arguments.iter().zip(&emitted.argument_entries).map(origin).collect();
@@ -192,8 +215,6 @@ impl NewTrace {
             _ => None,
         };
         let block = group.reduce_block().and_then(|_| group.roots.iter().find(|&&root| reduced(root).is_some()));
-        let (temporary, written): (Vec<u32>, Vec<u32>) =
-            group.roots.iter().partition(|&&root| graph.entries[root as usize].is_temporary);
         let numbers = |entries: &[u32]| entries.iter().map(|&entry| number(entry)).collect();
         let named_by = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
         TraceOrigins {

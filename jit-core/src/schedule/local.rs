@@ -229,11 +229,12 @@ impl Emitter<'_, '_> {
         let readers = self.locals.readers.get(&version).cloned().unwrap_or_default();
         for reader in readers {
             let index = self.entry(reader).operands[0];
-            let is_open = self.values[reader as usize].is_none() && self.is_within(reader, block);
-            let is_there = self.values[index as usize].is_some() || is_leaf(self.graph, self.group, index);
+            let is_open = self.tables.values.get(reader).is_none() && self.is_within(reader, block);
+            let is_there = self.tables.values.get(index).is_some() || is_leaf(self.graph, self.group, index);
             if is_open && is_there && self.is_around(index, block) {
                 let index = self.local_index(AccessKind::LocalRead, reader, index, version);
-                self.values[reader as usize] = Some(self.builder.local_read(place, index));
+                let value = self.builder.local_read(place, index);
+                self.tables.values.set(reader, value);
                 self.locals.done(version);
             }
         }

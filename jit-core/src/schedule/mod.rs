@@ -306,7 +306,7 @@ fn build(
         }
     }
     let groups = group::groups(&mut graph)?;
-    let new_trace = trace.and_then(|trace| NewTrace::begin(trace, &graph)).map(Box::new);
+    let mut new_trace = trace.and_then(|trace| NewTrace::begin(trace, &graph)).map(Box::new);
     if dump::is_wanted(Form::Trace) {
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));
     }
@@ -315,12 +315,12 @@ fn build(
     let mut steps = SmallVec::new();
     let mut calls = native::calls(&graph).into_iter().peekable();
     let mut remarks = Remarks::begin(&graph);
-    let mut spare = emit::Spare::default();
+    let (mut spare, mut tables) = (emit::Spare::default(), emit::Tables::new(graph.entries.len()));
     for (group, released) in groups.iter().zip(pieces::released(&graph, &groups)) {
         while let Some(call) = calls.next_if(|&call| graph.entries[call as usize].stage <= group.stage) {
             steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
         }
-        let emitted = emit::emit(&graph, group, &mut outputs, &mut spare)?;
+        let emitted = emit::emit(&graph, group, &mut outputs, &mut spare, &mut tables)?;
         released.iter().for_each(|temporary| spare.add(Arc::clone(&outputs[temporary])));
         let written = written(&graph, group, &outputs);
         let function = function(&graph, group);
@@ -329,7 +329,7 @@ fn build(
             let (width, ops) = (lanes.lanes as usize, emitted.kernel.op_count());
             remarks.make(group, KernelId { label, site, width, ops });
         }
-        let origins = new_trace.as_ref().map(|trace| Box::new(trace.origins(&graph, group, &emitted, &released)));
+        let origins = new_trace.as_mut().map(|trace| Box::new(trace.origins(&graph, group, &emitted, &released)));
         steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written, origins }));
     }
     for call in calls {

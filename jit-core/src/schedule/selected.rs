@@ -126,9 +126,9 @@ fn plan(selection: &Selection, wanted: &[&Var], why: &'static str, site: Site) -
     let groups = group::groups(&mut graph)?;
     log::emit(Level::Debug, || explain::evaluation(&graph, &groups, wanted, why, site));
     let mut outputs = emit::Outputs::default();
-    let mut steps = SmallVec::new();
+    let (mut steps, mut tables) = (SmallVec::new(), emit::Tables::new(graph.entries.len()));
     for group in &groups {
-        let emitted = emit::emit(&graph, group, &mut outputs, &mut emit::Spare::default())?;
+        let emitted = emit::emit(&graph, group, &mut outputs, &mut emit::Spare::default(), &mut tables)?;
         let is_selected = group.is_selected(selection);
         let lanes = if is_selected { selection.lanes.extent() } else { group.lanes };
         let mut written = written(&graph, group, &outputs);

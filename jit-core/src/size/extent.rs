@@ -10,7 +10,7 @@ use jit_runtime::Site;
 use jit_runtime::recording::SizeId;
 
 /// The width of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Extent {
     pub(crate) lanes: u32,
     /// The expression in the current recording, or 0.

@@ -40,8 +40,15 @@ pub struct TraceKey<'a> {
 /// Where an argument of a kernel comes from. Numbers are those of the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceArgument {
-    /// The elements of a node.
+    /// The elements of a node: in memory, or temporary.
     Elements(u32),
+    /// What one of the launches writes, that one included.
+    Written {
+        /// Its position among the launches.
+        launch: u32,
+        /// Among what it writes.
+        position: u32,
+    },
     /// The bits of an opaque value.
     Scalar(u32),
     /// The bits of a literal that became a parameter, by its position among the literals.

@@ -86,7 +86,7 @@ impl Emitter<'_, '_> {
         for (position, value) in params.into_iter().enumerate() {
             let param = self.parts(number)[position].param;
             if param != NONE {
-                self.values[param as usize] = Some(value);
+                self.tables.values.set(param, value);
             }
         }
         self.regions.insert(number, SmallVec::from_slice(&[region]));
@@ -115,7 +115,7 @@ impl Emitter<'_, '_> {
         let inits = self.values_of(number, |part| part.first);
         let regions = self.regions[&number].clone();
         let results = self.builder.loop_(inits, regions[0], regions[1]);
-        self.values[number as usize] = results.first().copied();
+        results.first().into_iter().for_each(|&first| self.tables.values.set(number, first));
         self.check_iterations(number);
     }
 
@@ -153,7 +153,7 @@ impl Emitter<'_, '_> {
         let condition = self.value(condition);
         let regions = self.regions[&number].clone();
         let results = self.builder.if_(condition, regions[0], regions[1]);
-        self.values[number as usize] = results.first().copied();
+        results.first().into_iter().for_each(|&first| self.tables.values.set(number, first));
     }
 
     fn begin_case(&mut self, number: u32, case: usize, steps: &mut Vec<Step>) {
@@ -176,7 +176,7 @@ impl Emitter<'_, '_> {
         let mut regions = self.regions[&number].to_vec();
         let Some(default) = regions.pop() else { return };
         let results = self.builder.switch(index, regions, default);
-        self.values[number as usize] = results.first().copied();
+        results.first().into_iter().for_each(|&first| self.tables.values.set(number, first));
     }
 
     /// Reports lanes of a switch that call a missing target, if that is checked. They are masked off already.
@@ -199,7 +199,7 @@ impl Emitter<'_, '_> {
 
     /// Returns one of the results of a loop or branch, which are consecutive values.
     pub(super) fn result(&self, control: u32, position: usize) -> Option<Value> {
-        let first = self.values[control as usize]?;
+        let first = self.tables.values.get(control)?;
         let index = self.parts(control).iter().position(|part| part.position == position)?;
         Some(Value(first.0 + index as u32))
     }

@@ -5,6 +5,7 @@
 
 mod access;
 mod blocks;
+mod tables;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use jit_runtime::{Error, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+pub(super) use self::tables::Tables;
 use super::check::Checker;
 use super::group::{Group, is_leaf};
 use super::inspect::{self, Place, Places};
@@ -91,9 +93,7 @@ pub(super) struct Emitter<'a, 'e> {
     noted: Noted,
     argument_entries: Vec<u32>,
     literal_entries: SmallVec<[u32; 8]>,
-    pub(super) values: Vec<Option<Value>>,
-    /// Parameters for memory that is read, by entry.
-    inputs: Vec<Option<ParamId>>,
+    pub(super) tables: &'a mut Tables,
     /// Parameters for memory that is written in place.
     written: Vec<Option<ParamId>>,
     /// The finished regions of loops, branches and switches that have been built.
@@ -121,8 +121,9 @@ pub(super) fn emit(
     group: &Group,
     outputs: &mut Outputs,
     spare: &mut Spare,
+    tables: &mut Tables,
 ) -> Result<Emitted, Error> {
-    let count = graph.entries.len();
+    tables.clear();
     let emitter = Emitter {
         graph,
         group,
@@ -136,8 +137,7 @@ pub(super) fn emit(
         noted: Noted::default(),
         argument_entries: Vec::with_capacity(8),
         literal_entries: SmallVec::new(),
-        values: vec![None; count],
-        inputs: vec![None; count],
+        tables,
         written: vec![None; graph.memories.len()],
         regions: FxHashMap::default(),
         checker: Checker::wanted(),
@@ -180,8 +180,8 @@ impl<'e> Emitter<'_, 'e> {
     fn places(&self) -> Places {
         let mut places = Places { lanes: self.selection.map(|all| all.lanes.clone()), ..Places::default() };
         let mut known = FxHashSet::default();
-        for (entry, &value) in self.graph.entries.iter().zip(&self.values) {
-            if let Some(value) = value
+        for (entry, number) in self.graph.entries.iter().zip(0..) {
+            if let Some(value) = self.tables.values.get(number)
                 && known.insert(value)
             {
                 places.values.push((value, Place::of(entry.var)));
@@ -237,19 +237,19 @@ impl<'e> Emitter<'_, 'e> {
 
     /// Returns the value of an entry; reads a leaf here if it has not been read before.
     pub(super) fn value(&mut self, number: u32) -> Value {
-        if let Some(value) = self.values[number as usize] {
+        if let Some(value) = self.tables.values.get(number) {
             return value;
         }
         let value = self.leaf(number);
-        self.values[number as usize] = Some(value);
+        self.tables.values.set(number, value);
         value
     }
 
     fn emit_value(&mut self, number: u32, block: u32) {
-        if self.values[number as usize].is_none()
+        if self.tables.values.get(number).is_none()
             && let Some(value) = self.compute(number, block)
         {
-            self.values[number as usize] = Some(value);
+            self.tables.values.set(number, value);
         }
     }
 
@@ -291,7 +291,7 @@ impl<'e> Emitter<'_, 'e> {
 
     /// Returns the parameter for the memory of an entry, of which lanes read their own elements.
     fn input(&mut self, number: u32) -> ParamId {
-        if let Some(param) = self.inputs[number as usize] {
+        if let Some(param) = self.tables.inputs.get(number) {
             return param;
         }
         let var = self.entry(number).var;
@@ -302,7 +302,7 @@ impl<'e> Emitter<'_, 'e> {
         }
         self.argument_entries.push(number);
         let param = self.add_input(var.ty(), buffer, len);
-        self.inputs[number as usize] = Some(param);
+        self.tables.inputs.set(number, param);
         param
     }
 
@@ -382,7 +382,7 @@ impl<'e> Emitter<'_, 'e> {
             Op::Scatter => return self.scatter(number, block),
             Op::ScatterResult | Op::LoopResult if self.entry(number).memory != NONE => return None,
             // The first result is the array, the others are consecutive values.
-            Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
+            Op::ScatterResult => Value(self.tables.values.get(a)?.0 + var.position() as u32 - 1),
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
             // A reduction is what the kernel writes; loops and branches are emitted by their blocks; a library call is
             // not part of a kernel.

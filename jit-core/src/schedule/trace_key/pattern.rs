@@ -332,4 +332,43 @@ mod tests {
         }
         assert!(equal > 1000 && different > 100_000, "{equal} equal, {different} different");
     }
+
+    /// Whether a pattern of some nodes is equal to the trace of others; the words of the two must agree with it.
+    fn is_equal(pattern_of: &[&Var], wanted: &[&Var]) -> bool {
+        let edges = edges::read();
+        let trace = Trace::of(&edges, pattern_of).expect("a trace");
+        let (words, pattern) = (trace.key().words.to_vec(), Pattern::of(&trace).expect("a pattern"));
+        drop(trace);
+        let is_equal = pattern.trace_of(&edges, wanted).is_some();
+        assert_eq!(is_equal, Trace::of(&edges, wanted).is_some_and(|trace| trace.key().words == words));
+        is_equal
+    }
+
+    #[test]
+    fn nodes_that_differ_only_in_their_state_or_type_are_different() {
+        let (x, y) = (data(4, 7), data(4, 9));
+        assert!(is_equal(&[&x, &y], &[&y, &x]) && !is_equal(&[&x, &y], &[&x, &x]) && !is_equal(&[&x, &x], &[&x, &y]));
+        let signed: Array<i32> = Array::from(vec![1, 2, 3, 4]);
+        eval(&signed).expect("memory");
+        let sum = |a: &Var| binary(BinaryOp::Add, a, a);
+        assert!(!is_equal(&[&sum(&x)], &[&sum(signed.var())]) && is_equal(&[&sum(&x)], &[&sum(&y)]));
+        let program = |a: &Var| {
+            let first = UInt::from_var(binary(BinaryOp::Mul, a, a));
+            let second = binary(BinaryOp::Add, first.var(), a);
+            (first, second)
+        };
+        let ((first, second), (other, of_other)) = (program(&x), program(&y));
+        assert!(is_equal(&[&second], &[&of_other]));
+        let edges = edges::read();
+        let pattern = Pattern::of(&Trace::of(&edges, &[&second]).expect("a trace")).expect("a pattern");
+        drop(edges);
+        eval(&other).expect("memory");
+        assert!(pattern.trace_of(&edges::read(), &[&of_other]).is_none(), "a part of it is in memory");
+        assert!(pattern.trace_of(&edges::read(), &[&second]).is_some());
+        let elsewhere = jit_runtime::device::with_device(jit_runtime::config::Device::Interpreter, || {
+            pattern.trace_of(&edges::read(), &[&second]).is_some()
+        });
+        assert_eq!(elsewhere, current_device() == jit_runtime::config::Device::Interpreter);
+        drop(first);
+    }
 }

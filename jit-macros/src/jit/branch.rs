@@ -472,7 +472,8 @@ impl<'r, 'a> Traced<'r, 'a> {
             _ => value,
         };
         if !self.hands_out {
-            let allowed = tail.is_some().then(|| quote_spanned!(span=> #[allow(unreachable_code)]));
+            // Braces of an arm of a `match` are not those of an argument that needs none.
+            let allowed = tail.is_some().then(|| quote_spanned!(span=> #[allow(unreachable_code, unused_braces)]));
             return quote_spanned!(span=> #(#statements)* #allowed #slot.#put(#value););
         }
         let first_values = self.deferred.iter().rev().fold(quote!(()), |rest, binding| {

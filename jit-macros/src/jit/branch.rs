@@ -472,8 +472,7 @@ impl<'r, 'a> Traced<'r, 'a> {
             _ => value,
         };
         if !self.hands_out {
-            // Braces of an arm of a `match` are not those of an argument that needs none.
-            let allowed = tail.is_some().then(|| quote_spanned!(span=> #[allow(unreachable_code, unused_braces)]));
+            let allowed = tail.is_some().then(|| quote_spanned!(span=> #[allow(unreachable_code)]));
             return quote_spanned!(span=> #(#statements)* #allowed #slot.#put(#value););
         }
         let first_values = self.deferred.iter().rev().fold(quote!(()), |rest, binding| {

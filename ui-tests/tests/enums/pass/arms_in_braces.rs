@@ -30,7 +30,18 @@ fn number(k: UInt, x: &Float) -> Float {
     }
 }
 
+#[rustfmt::skip]
+#[jit]
+fn pair(a: &UInt, b: &UInt, x: &Float) -> Float {
+    match (a, b) {
+        (0, v) if v > 7 => { if x > 1.0 { x * 2.0 } else { x.clone() } }
+        (v, 1) => { if v > 1 { x * 2.0 } else { x.clone() } }
+        _ => { x.cos() }
+    }
+}
+
 fn main() {
     let steps: Traced<Step> = [Step::Add(2.0.into()), Step::Stop].into_iter().collect();
-    number(UInt::from(3), &apply(&steps, 3.0.into()));
+    let x = number(UInt::from(3), &apply(&steps, 3.0.into()));
+    pair(&UInt::from(0), &UInt::from(8), &x);
 }

@@ -57,8 +57,8 @@ impl Rule for ScaledRule {
     }
 }
 
-/// Returns the product of the tangent of a factor and the gradient that was multiplied by it, zero where either is: what
-/// was masked out on the way back stays zero, though the tangent there may be infinite or NaN.
+/// Returns the product of the tangent of a factor and the gradient that was multiplied by it, zero where either is.
+/// What was masked out on the way back stays zero, though the tangent there may be infinite or NaN.
 #[track_caller]
 fn scaled_if_both(tangent: &Var, gradient: &Var) -> Var {
     if gradient.literal().is_some_and(|bits| value_of(gradient.ty(), bits) != 0.0) {

@@ -97,8 +97,9 @@ impl<'k> Definitions<'k> {
         definitions
     }
 
-    /// Whether an operation has different results in all lanes. Sums, differences and products with odd numbers preserve
-    /// that, wrapped or not. Products with other numbers lose bits of the lane's number, which has 32, in a type of 32.
+    /// Whether an operation has different results in all lanes. Sums, differences and products with odd numbers
+    /// preserve that, wrapped or not. Products with other numbers lose bits of the lane's number, which has 32, in a
+    /// type of 32.
     fn keeps_lanes_apart(&self, result: Value, op: &Op) -> bool {
         let differs = |value: Value| self.differs_by_lane[value.index()];
         let is_shared = |value: Value| self.is_shared[value.index()];

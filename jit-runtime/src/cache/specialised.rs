@@ -89,8 +89,8 @@ impl Variant {
 
 /// The scalar parameters whose values, or values computed from such alone, divide, shift or mask integers of lanes.
 ///
-/// One pass forward finds the values that are computed from parameters alone, and one backward the parameters that reach
-/// an operation that decides: a value that is used many times is passed once.
+/// One pass forward finds the values that are computed from parameters alone, and one backward the parameters that
+/// reach an operation that decides: a value that is used many times is passed once.
 fn deciding_params(kernel: &Kernel) -> SmallVec<[ParamId; 4]> {
     let mut is_uniform = vec![false; kernel.types.len()];
     let mut decides = vec![false; kernel.types.len()];

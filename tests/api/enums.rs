@@ -248,7 +248,8 @@ fn area_of_layers(shape: &Traced<Shape>, count: &UInt) -> Float {
     let mut layers = Local::<Traced<Layer>>::new(4);
     let mut at = UInt::from(0);
     while at < count {
-        layers.write(&at, &Layer::Filled(shape.clone(), &at + 1).into());
+        let layer = Traced::from(Layer::Filled(shape.clone(), &at + 1));
+        layers.write(&at, layer);
         at += 1;
     }
     let mut sum = Float::from(0.0);

@@ -112,9 +112,11 @@ impl<T: Element> Buffer<T> {
         Buffer { tensor: changeable(tensor) }
     }
 
-    /// Replaces the tensor by another one, which carries no gradients from here on.
+    /// Replaces the tensor by another one, which carries no gradients from here on. It is computed with the next
+    /// evaluation, whatever that is of: no loss reads it, so it would keep what each batch computed for it.
     pub fn set(&mut self, tensor: &Tensor<T>) {
         self.tensor = tensor.detach();
+        crate::schedule(&self.tensor);
     }
 }
 

@@ -235,3 +235,44 @@ fn generic_enums_with_fields_of_several_arrays() {
     let both: Traced<Step<i32, 2>> = [go, Step::Stay].into_iter().collect();
     assert_eq!(walk(&both, &Int::from(10)).to_vec().unwrap(), [17, 19, 10]);
 }
+
+#[derive(TracedEnum)]
+enum Layer {
+    Empty,
+    Filled(Traced<Shape>, UInt),
+}
+
+/// Writes a layer for each shape of a lane to its memory, and adds up the areas in it.
+#[jit]
+fn area_of_layers(shape: &Traced<Shape>, count: &UInt) -> Float {
+    let mut layers = Local::<Traced<Layer>>::new(4);
+    let mut at = UInt::from(0);
+    while at < count {
+        let layer = Traced::from(Layer::Filled(shape.clone(), &at + 1));
+        layers.write(&at, layer);
+        at += 1;
+    }
+    let mut sum = Float::from(0.0);
+    for index in 0..4 {
+        #[traced]
+        match layers.read(&UInt::from(index)) {
+            Layer::Filled(shape, times) => sum += area(&shape) * times.cast::<f32>(),
+            Layer::Empty => {}
+        }
+    }
+    sum
+}
+
+#[test]
+fn enums_are_fields_of_enums_and_elements_of_local_memory() {
+    let counts = UInt::from([0, 1, 2, 3, 4]);
+    let areas = on_each(|| area_of_layers(&shapes(), &counts).to_vec().unwrap());
+    assert_eq!(areas, [0.0, 12.0, 4.5, -606.0, 750.0]);
+}
+
+#[test]
+fn the_default_is_the_first_variant_with_zeros() {
+    let sphere = Traced::<Shape>::default();
+    assert_eq!(sphere.variant().to_vec().unwrap(), [0]);
+    assert_eq!(area(&sphere).to_vec().unwrap(), [0.0]);
+}

@@ -254,3 +254,41 @@ fn gathers_at_known_positions_have_exact_gradients() {
         }
     });
 }
+
+/// What is masked out has no second derivative in any order of the modes, though the value there is no number.
+#[test]
+fn second_derivatives_pass_what_is_masked_out_as_zero() {
+    on_each_device(|| {
+        let x = Float64::from([4.0, -1.0, 0.25, -0.5]);
+        let f = |x: &Float64| x.gt(0.0).select(x.sqrt(), x * x * x).sum();
+        let gradient = |x: &Float64| ad::grad(f)(x).unwrap();
+        let expected = [-1.0 / 32.0, -6.0, -2.0, -3.0];
+        let ones = x.ones_like();
+        let (_, forward_of_reverse) = ad::jvp(gradient, &x, &ones).unwrap();
+        assert_eq!(forward_of_reverse.to_vec().unwrap(), expected);
+        assert_eq!(ad::hvp(f, &x, &ones).unwrap().to_vec().unwrap(), expected);
+        assert_eq!(ad::grad(|x: &Float64| gradient(x).sum())(&x).unwrap().to_vec().unwrap(), expected);
+        let reverse_of_forward = ad::grad(|x: &Float64| ad::jvp(f, x, &ones).unwrap().1)(&x).unwrap();
+        assert_eq!(reverse_of_forward.to_vec().unwrap(), expected);
+        // A direction of zero in a lane whose first derivative is infinite.
+        let steep = |x: &Float64| x.sin().sqrt().sum();
+        let direction = Float64::from([0.0, 1.0]);
+        let product = ad::hvp(steep, &Float64::from([0.0, 1.0]), &direction).unwrap().to_vec().unwrap();
+        assert_eq!(product[0], 0.0);
+    });
+}
+
+/// Where the gradient is zero, the third derivative is still that of a product.
+#[test]
+fn third_derivatives_are_exact_where_the_gradient_is_zero() {
+    on_each_device(|| {
+        let x = Float64::from([0.0, 1.0]);
+        let f = |x: &Float64| (x * x * x.sin()).sum();
+        let hessian = |x: &Float64| ad::jvp(|x: &Float64| ad::grad(f)(x).unwrap(), x, &x.ones_like()).unwrap().1;
+        let expected = [0.0_f64, 1.0].map(|x| 6.0 * x.cos() - 6.0 * x * x.sin() - x * x * x.cos());
+        let (_, third) = ad::jvp(hessian, &x, &x.ones_like()).unwrap();
+        assert_close(&third.to_vec().unwrap(), &expected, 1e-12);
+        let third = ad::grad(|x: &Float64| hessian(x).sum())(&x).unwrap();
+        assert_close(&third.to_vec().unwrap(), &expected, 1e-12);
+    });
+}

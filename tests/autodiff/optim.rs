@@ -447,3 +447,19 @@ fn optimisers_do_not_hold_the_integers_of_parameters() {
         assert_eq!(counts, [[0], [0]]);
     });
 }
+
+/// Each step uses the parameter twice for its gradient. What looks for the arguments by which a kernel divides must not
+/// pass one along each of 2^60 ways.
+#[test]
+fn many_steps_that_nobody_reads_are_one_evaluation() {
+    on_each_device(|| {
+        let mut x = Float64::from([1.0, 0.25, 0.5]).make_opaque();
+        let mut sgd = Sgd::new(&x, 0.1);
+        for _ in 0..60 {
+            let gradient = ad::grad(|x: &Float64| (x * x * x).sum())(&x).unwrap();
+            sgd.step(&mut x, &gradient);
+        }
+        let descend = |x: f64| (0..60).fold(x, |x, _| x - 0.1 * 3.0 * x * x);
+        assert_close(&x.to_vec().unwrap(), &[1.0, 0.25, 0.5].map(descend), 1e-6);
+    });
+}

@@ -141,3 +141,19 @@ fn training_continues_from_a_checkpoint_with_the_same_bits() {
         assert_ne!(fresh, wanted[0], "the checkpoint makes no difference");
     });
 }
+
+// rows: O73
+#[test]
+fn statistics_that_nobody_reads_are_computed_with_the_loss() {
+    on_each_device(|| {
+        let mut rng = jit::random::rng(1);
+        let mut net: Net = (Linear::new(3, 4, &mut rng), BatchNorm1d::new(4), Linear::new(4, 2, &mut rng));
+        let x = Tensor::linspace(-1.0f32, 1.0, 24).reshape([8, 3]);
+        let (loss, _) = nn::value_and_grad(&mut net, |net| net.forward(&x).square().mean(..)).unwrap();
+        loss.item().unwrap();
+        // Otherwise they keep what was computed of the batch, and of all later ones.
+        for (path, leaf) in jit::leaves(&net.1.statistics) {
+            assert_eq!(leaf.state, "evaluated", "{path}");
+        }
+    });
+}

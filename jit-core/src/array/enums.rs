@@ -8,7 +8,7 @@ use std::fmt;
 
 use jit_runtime::Site;
 
-use super::{Array, Integer, Mask, UInt, trees};
+use super::{Array, Integer, LocalEntry, Mask, UInt, trees};
 use crate::graph::Var;
 use crate::misuse::{self, Misuse};
 use crate::schedule;
@@ -33,6 +33,9 @@ pub trait TracedEnum: Sized {
     /// Returns the number of the variant, and the fields of all variants; those of other variants are zero.
     #[doc(hidden)]
     fn __jit_parts(&self) -> (u32, Self::Fields);
+    /// Returns the fields of all variants, all zero.
+    #[doc(hidden)]
+    fn __jit_zero() -> Self::Fields;
     /// Returns the value of a variant.
     #[doc(hidden)]
     fn __jit_variant(variant: u32, fields: &Self::Fields) -> Self;
@@ -113,6 +116,7 @@ impl<T: Traverse + Clone + Default> VariantField for T {
 /// #     fn __jit_parts(&self) -> (u32, Float) {
 /// #         match self { Shape::Sphere(r) => (0, r.clone()), Shape::Plane => (1, Float::from(0.0)) }
 /// #     }
+/// #     fn __jit_zero() -> Float { Float::from(0.0) }
 /// #     fn __jit_variant(variant: u32, fields: &Float) -> Self {
 /// #         if variant == 0 { Shape::Sphere(fields.clone()) } else { Shape::Plane }
 /// #     }
@@ -175,6 +179,18 @@ impl<E: TracedEnum> Clone for Traced<E> {
     fn clone(&self) -> Self {
         Traced { variant: self.variant.clone(), fields: E::__jit_clone_arg(&self.fields) }
     }
+}
+
+impl<E: TracedEnum> Default for Traced<E> {
+    /// Creates the first variant, with zeros, in all lanes. So enums may be fields of others, and of structures that
+    /// derive `Default`, such as the elements of a [`Local`](crate::Local).
+    fn default() -> Self {
+        Traced { variant: UInt::default(), fields: E::__jit_zero() }
+    }
+}
+
+impl<E: TracedEnum> LocalEntry for Traced<E> {
+    type Value = Self;
 }
 
 impl<E: TracedEnum> From<&E> for Traced<E> {

@@ -9,7 +9,7 @@ use jit_runtime::{Error, Site};
 use smallvec::smallvec;
 
 use super::vertex::{carries, key_of};
-use super::weight::{add, scaled};
+use super::weight::{add, compare, mul, number, scaled, value_of};
 use crate::graph::Var;
 use crate::graph::op::Op;
 use crate::graph::tape::{self, Call, Flow, Rule, Tape};
@@ -50,11 +50,25 @@ impl Rule for ScaledRule {
 
     fn forward(&self, call: &Call, tangents: &[Option<Var>]) -> Result<Flow, Error> {
         let (a, b) = (&call.inputs[0], &call.inputs[1]);
-        let factors = [(&tangents[0], b), (&tangents[1], a)];
-        let parts = factors.into_iter().filter_map(|(tangent, other)| Some(scaled(tangent.as_ref()?, other)));
+        let of_gradient = tangents[0].as_ref().map(|tangent| scaled(tangent, b));
+        let of_factor = tangents[1].as_ref().map(|tangent| scaled_if_both(tangent, a));
         let sum = tangents[2..].iter().flatten().cloned();
-        Ok(smallvec![parts.chain(sum).reduce(|sum, part| add(&sum, &part))])
+        Ok(smallvec![of_gradient.into_iter().chain(of_factor).chain(sum).reduce(|sum, part| add(&sum, &part))])
     }
+}
+
+/// Returns the product of the tangent of a factor and the gradient that was multiplied by it, zero where either is.
+/// What was masked out on the way back stays zero, though the tangent there may be infinite or NaN.
+#[track_caller]
+fn scaled_if_both(tangent: &Var, gradient: &Var) -> Var {
+    if gradient.literal().is_some_and(|bits| value_of(gradient.ty(), bits) != 0.0) {
+        return scaled(tangent, gradient);
+    }
+    let zero = number(gradient.ty(), 0.0);
+    let passed = record::select(&compare(CompareOp::Eq, gradient, &zero), &zero, tangent);
+    let value = record::select(&compare(CompareOp::Eq, &passed, &zero), &zero, &mul(&passed, gradient));
+    // The derivative is that of the product of what was not masked, so that it is exact where the gradient is zero.
+    ScaledRule::attach(value, tangent, gradient)
 }
 
 /// What [`scaled`] has recorded.

@@ -275,7 +275,7 @@ pub(super) fn scaled(gradient: &Var, factor: &Var) -> Var {
     ScaledRule::attach(value, gradient, factor)
 }
 
-fn value_of(ty: Type, bits: u64) -> f64 {
+pub(super) fn value_of(ty: Type, bits: u64) -> f64 {
     f64::from_bits(scalar::cast(ty, Type::F64, bits))
 }
 

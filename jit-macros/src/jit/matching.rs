@@ -439,9 +439,21 @@ fn body(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, is_number
             stmts.push(Stmt::Local(local));
         }
     }
+    body_after(stmts, arm)
+}
+
+/// Returns the body of an arm after the declarations of its variables.
+pub(super) fn body_after(mut stmts: Vec<Stmt>, arm: &Arm) -> Block {
     match &*arm.body {
-        Expr::Block(block) if stmts.is_empty() && block.label.is_none() && block.attrs.is_empty() => {
-            return block.block.clone();
+        Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
+            let mut block = block.clone();
+            if stmts.is_empty() {
+                return block.block;
+            }
+            // Inside of another block, the compiler would call the user's braces unnecessary: these are the macro's.
+            let span = block.block.brace_token.span.join().resolved_at(Span::mixed_site());
+            block.block.brace_token = syn::token::Brace(span);
+            stmts.push(Stmt::Expr(Expr::Block(block), None));
         }
         other => stmts.push(Stmt::Expr(other.clone(), None)),
     }

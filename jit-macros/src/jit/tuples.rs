@@ -238,11 +238,5 @@ fn body(rewriter: &Rewriter<'_>, arm: &Arm, cases: &[Vec<Pat>], parts: &[Part]) 
         let allowed = guard(arm).map(|_| quote_spanned!(span=> #[allow(unused_variables)]));
         stmts.push(syn::parse_quote_spanned!(span=> #allowed let #variable = #value;));
     }
-    match &*arm.body {
-        Expr::Block(block) if stmts.is_empty() && block.label.is_none() && block.attrs.is_empty() => {
-            return block.block.clone();
-        }
-        other => stmts.push(Stmt::Expr(other.clone(), None)),
-    }
-    Block { brace_token: syn::token::Brace(arm.body.span()), stmts }
+    matching::body_after(stmts, arm)
 }

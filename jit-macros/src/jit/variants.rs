@@ -205,14 +205,8 @@ fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, at: usize, kind: &Ident) ->
 
 /// Generates the body of an arm, after its variables.
 fn body(rewriter: &mut Rewriter<'_>, arm: &Arm, at: usize, kind: &Ident) -> Block {
-    let mut stmts = bindings(rewriter, arm, at, kind, guard(arm).is_some());
-    match &*arm.body {
-        Expr::Block(block) if stmts.is_empty() && block.label.is_none() && block.attrs.is_empty() => {
-            return block.block.clone();
-        }
-        other => stmts.push(Stmt::Expr(other.clone(), None)),
-    }
-    Block { brace_token: syn::token::Brace(arm.body.span()), stmts }
+    let stmts = bindings(rewriter, arm, at, kind, guard(arm).is_some());
+    matching::body_after(stmts, arm)
 }
 
 /// Declares the variables of an arm. In a guard, and in an arm that has one, they need not be used.

@@ -25,6 +25,7 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
             field(krate, ty, "again", &quote!(&__jit_fields #place))
         }))
     }));
+    let zero = of_variants(&|_, ty| field(krate, ty, "zero", &TokenStream::new()));
     let (show, lend) = (visits(parsed, "show", &quote!(&)), visits(parsed, "lend", &quote!(&mut)));
     quote! {
         #[automatically_derived]
@@ -33,6 +34,9 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
             const VARIANTS: &'static [&'static str] = &[#(#names),*];
             fn __jit_parts(&self) -> (u32, Self::Fields) {
                 #parts
+            }
+            fn __jit_zero() -> Self::Fields {
+                #zero
             }
             fn __jit_variant(__jit_variant: u32, __jit_fields: &Self::Fields) -> Self {
                 #values

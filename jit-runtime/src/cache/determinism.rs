@@ -52,7 +52,7 @@ impl Shown {
                 Op::Scatter { reduce: Some(op), buffer, .. } => shown.rounds |= is_rounded(op, ty(kernel, buffer)),
                 Op::Scatter { reduce: None, index, .. } => {
                     let definitions = known.get_or_insert_with(|| Definitions::of(kernel));
-                    shown.places |= !definitions.differs_by_lane(index);
+                    shown.places |= !definitions.differs_by_lane[index.index()];
                 }
                 Op::Atomic { .. } | Op::CompareExchange { .. } => shown.places = true,
                 _ => {}
@@ -71,51 +71,62 @@ pub(crate) const fn is_rounded(op: ReduceOp, ty: Type) -> bool {
     ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul)
 }
 
-/// The defining operation of each value.
+/// What is known of each value: found in the order of the operations, so that a value that is used many times is passed
+/// once.
 struct Definitions<'k> {
     kernel: &'k Kernel,
     op_of: Vec<Option<&'k Op>>,
+    /// Whether the value is the same in all lanes.
+    is_shared: Vec<bool>,
+    /// Whether the value differs in all lanes.
+    differs_by_lane: Vec<bool>,
 }
 
 impl<'k> Definitions<'k> {
     fn of(kernel: &'k Kernel) -> Self {
-        let mut op_of = vec![None; kernel.types.len()];
+        let count = kernel.types.len();
+        let (is_shared, differs_by_lane) = (vec![false; count], vec![false; count]);
+        let mut definitions = Definitions { kernel, op_of: vec![None; count], is_shared, differs_by_lane };
         for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
-            inst.values().for_each(|value| op_of[value.index()] = Some(&inst.op));
+            for value in inst.values() {
+                definitions.op_of[value.index()] = Some(&inst.op);
+                definitions.is_shared[value.index()] = definitions.is_computed_from_shared(&inst.op);
+                definitions.differs_by_lane[value.index()] = definitions.keeps_lanes_apart(value, &inst.op);
+            }
         }
-        Definitions { kernel, op_of }
+        definitions
     }
 
-    /// Whether the value differs in all lanes. Sums, differences and products with odd numbers preserve that, wrapped
-    /// or not. Products with other numbers lose bits of the lane's number, which has 32, in a type of 32.
-    fn differs_by_lane(&self, value: Value) -> bool {
+    /// Whether an operation has different results in all lanes. Sums, differences and products with odd numbers
+    /// preserve that, wrapped or not. Products with other numbers lose bits of the lane's number, which has 32, in a
+    /// type of 32.
+    fn keeps_lanes_apart(&self, result: Value, op: &Op) -> bool {
+        let differs = |value: Value| self.differs_by_lane[value.index()];
+        let is_shared = |value: Value| self.is_shared[value.index()];
         let is_wide = |value: Value| self.kernel.ty(value).bits() >= 32;
-        match self.op_of[value.index()] {
-            Some(Op::LaneIndex) => true,
-            Some(&Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor, a, b)) => {
-                self.differs_by_lane(a) && self.is_shared(b) || self.is_shared(a) && self.differs_by_lane(b)
+        match *op {
+            Op::LaneIndex => true,
+            Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor, a, b) => {
+                differs(a) && is_shared(b) || is_shared(a) && differs(b)
             }
-            Some(&Op::Binary(BinaryOp::Mul, a, b)) => {
-                self.differs_by_lane(a) && self.is_odd(b) || self.is_odd(a) && self.differs_by_lane(b)
+            Op::Binary(BinaryOp::Mul, a, b) => differs(a) && self.is_odd(b) || self.is_odd(a) && differs(b),
+            Op::Fma(a, b, c) => {
+                let is_product = differs(a) && self.is_odd(b) || self.is_odd(a) && differs(b);
+                is_product && is_shared(c)
             }
-            Some(&Op::Fma(a, b, c)) => {
-                let is_product = self.differs_by_lane(a) && self.is_odd(b) || self.is_odd(a) && self.differs_by_lane(b);
-                is_product && self.is_shared(c)
-            }
-            Some(&Op::Unary(UnaryOp::Neg | UnaryOp::Not | UnaryOp::ReverseBits, a)) => self.differs_by_lane(a),
-            Some(&(Op::Cast(_, a) | Op::Bitcast(_, a))) => {
-                is_wide(value) && self.kernel.ty(value).is_integer() && self.differs_by_lane(a)
-            }
+            Op::Unary(UnaryOp::Neg | UnaryOp::Not | UnaryOp::ReverseBits, a) => differs(a),
+            Op::Cast(_, a) | Op::Bitcast(_, a) => is_wide(result) && self.kernel.ty(result).is_integer() && differs(a),
             _ => false,
         }
     }
 
-    /// Whether the value is the same in all lanes.
-    fn is_shared(&self, value: Value) -> bool {
-        match self.op_of[value.index()] {
-            Some(Op::Const(..) | Op::Scalar(_)) => true,
-            Some(&(Op::Unary(_, a) | Op::Cast(_, a) | Op::Bitcast(_, a))) => self.is_shared(a),
-            Some(&(Op::Binary(_, a, b) | Op::Compare(_, a, b))) => self.is_shared(a) && self.is_shared(b),
+    /// Whether an operation has the same result in all lanes.
+    fn is_computed_from_shared(&self, op: &Op) -> bool {
+        let is_shared = |value: Value| self.is_shared[value.index()];
+        match *op {
+            Op::Const(..) | Op::Scalar(_) => true,
+            Op::Unary(_, a) | Op::Cast(_, a) | Op::Bitcast(_, a) => is_shared(a),
+            Op::Binary(_, a, b) | Op::Compare(_, a, b) => is_shared(a) && is_shared(b),
             _ => false,
         }
     }
@@ -145,6 +156,19 @@ mod tests {
         let lane = b.lane_index();
         let _ = b.atomic(crate::ir::AtomicOp::Exchange, target, lane, lane, None);
         assert!(Shown::by(&b.finish()).places);
+    }
+
+    /// A walk over all uses would take 2^64 steps.
+    #[test]
+    fn a_value_that_is_used_twice_again_and_again_is_asked_once() {
+        assert!(!shown(|b| {
+            let (lane, seed) = (b.lane_index(), b.constant(Type::U32, 7));
+            let hash = (0..64).fold(seed, |hash, _| {
+                let shifted = b.binary(BinaryOp::Shr, hash, seed);
+                b.binary(BinaryOp::Xor, hash, shifted)
+            });
+            b.binary(BinaryOp::Add, lane, hash)
+        }));
     }
 
     #[test]

@@ -88,28 +88,27 @@ impl Variant {
 }
 
 /// The scalar parameters whose values, or values computed from such alone, divide, shift or mask integers of lanes.
+///
+/// One pass forward finds the values that are computed from parameters alone, and one backward the parameters that
+/// reach an operation that decides: a value that is used many times is passed once.
 fn deciding_params(kernel: &Kernel) -> SmallVec<[ParamId; 4]> {
-    let mut origins: Vec<Origin> = vec![Origin::Lanes; kernel.types.len()];
-    let mut deciding = SmallVec::<[ParamId; 4]>::new();
+    let mut is_uniform = vec![false; kernel.types.len()];
+    let mut decides = vec![false; kernel.types.len()];
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
-        let mut origin = match inst.op {
-            Op::Const(..) => Origin::Params(SmallVec::new()),
-            Op::Scalar(param) => Origin::Params(SmallVec::from_slice(&[param])),
-            Op::Unary(..) | Op::Binary(..) | Op::Cast(..) => Origin::Params(SmallVec::new()),
-            _ => Origin::Lanes,
-        };
-        let mut params = SmallVec::<[ParamId; 4]>::new();
-        inst.op.for_each_operand(|operand| match &origins[operand.index()] {
-            Origin::Lanes => origin = Origin::Lanes,
-            Origin::Params(of) => params.extend(of.iter().copied()),
-        });
-        match &mut origin {
-            Origin::Params(own) => own.extend(params),
-            Origin::Lanes if is_deciding(kernel, inst) => deciding.extend(params),
-            Origin::Lanes => {}
+        let mut from_params = is_computed_by_values(&inst.op);
+        inst.op.for_each_operand(|operand| from_params &= is_uniform[operand.index()]);
+        inst.values().for_each(|value| is_uniform[value.index()] = from_params);
+        if !from_params && is_deciding(kernel, inst) {
+            inst.op.for_each_operand(|operand| decides[operand.index()] = true);
         }
-        for value in inst.values() {
-            origins[value.index()] = origin.clone();
+    }
+    let mut deciding = SmallVec::<[ParamId; 4]>::new();
+    for inst in kernel.regions.iter().rev().flat_map(|region| region.insts.iter().rev()) {
+        let at = inst.first.index();
+        match inst.op {
+            _ if !is_uniform[at] || !decides[at] => {}
+            Op::Scalar(param) => deciding.push(param),
+            _ => inst.op.for_each_operand(|operand| decides[operand.index()] = true),
         }
     }
     deciding.sort_unstable_by_key(|param| param.index());
@@ -117,13 +116,9 @@ fn deciding_params(kernel: &Kernel) -> SmallVec<[ParamId; 4]> {
     deciding
 }
 
-/// What a value is computed from.
-#[derive(Clone)]
-enum Origin {
-    /// From these parameters, and constants.
-    Params(SmallVec<[ParamId; 4]>),
-    /// From others, too.
-    Lanes,
+/// Whether the result of an operation depends on its operands alone.
+fn is_computed_by_values(op: &Op) -> bool {
+    matches!(op, Op::Const(..) | Op::Scalar(_) | Op::Unary(..) | Op::Binary(..) | Op::Cast(..))
 }
 
 /// Whether the code for an operation depends much on whether an operand is known.
@@ -178,6 +173,20 @@ mod tests {
         });
         assert!(others.is_empty());
         assert!(Specialised::of(&kernel(|_, [a, ..]| a)).is_none());
+    }
+
+    /// Without sets, a parameter is listed once for each of 2^64 ways.
+    #[test]
+    fn a_value_that_is_used_twice_again_and_again_is_passed_once() {
+        let deciding = deciding(|builder, [a, b, _]| {
+            let lane = builder.lane_index();
+            let divisor = (0..64).fold(a, |value, _| {
+                let square = builder.binary(BinaryOp::Mul, value, value);
+                builder.binary(BinaryOp::Add, square, b)
+            });
+            builder.binary(BinaryOp::Div, lane, divisor)
+        });
+        assert_eq!(deciding, [1, 2]);
     }
 
     #[test]

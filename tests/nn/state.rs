@@ -142,7 +142,6 @@ fn training_continues_from_a_checkpoint_with_the_same_bits() {
     });
 }
 
-// rows: O73
 #[test]
 fn statistics_that_nobody_reads_are_computed_with_the_loss() {
     on_each_device(|| {

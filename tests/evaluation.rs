@@ -14,6 +14,8 @@ mod alone;
 mod cancelling;
 #[path = "evaluation/copies.rs"]
 mod copies;
+#[path = "shared/dice.rs"]
+mod dice;
 #[path = "evaluation/eager.rs"]
 mod eager;
 #[path = "evaluation/fusion.rs"]
@@ -38,6 +40,8 @@ mod page;
 mod pieces;
 #[path = "evaluation/processes.rs"]
 mod processes;
+#[path = "evaluation/random_traces.rs"]
+mod random_traces;
 #[path = "evaluation/repeated.rs"]
 mod repeated;
 #[path = "evaluation/replays.rs"]

@@ -8,7 +8,7 @@ use jit::prelude::*;
 use crate::{count, on_each_device, resident};
 
 /// How often a trace was found, and not, while a program ran.
-fn found(program: impl FnOnce()) -> [u64; 2] {
+pub(crate) fn found(program: impl FnOnce()) -> [u64; 2] {
     let level = || jit::stats().cache(CacheLevel::Traces);
     let before = level();
     program();
@@ -25,7 +25,7 @@ fn is_found(first: impl FnOnce(), second: impl FnOnce()) -> bool {
     hits == 1
 }
 
-fn eval(tree: &impl Traverse) {
+pub(crate) fn eval(tree: &impl Traverse) {
     jit::eval(tree).unwrap();
 }
 
@@ -39,7 +39,7 @@ fn mixed(x: &Float, y: &Float, index: &UInt, by: &Float) -> (Float, Float, Int) 
 
 /// A loop, in which a number chooses what changes in which way.
 #[jit]
-fn looped(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: f32) -> Float {
+pub(crate) fn looped(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: f32) -> Float {
     let (mut x, mut y, mut n) = (a.clone(), b.clone(), UInt::from(0));
     while n < 4 && x < 50.0 {
         match kind % 7 {
@@ -74,7 +74,7 @@ fn looped(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: 
 
 /// A choice, in which a number chooses what each side computes.
 #[jit]
-fn branched(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: f32) -> Float {
+pub(crate) fn branched(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal: f32) -> Float {
     let mut y = b.clone();
     let x = if a < literal {
         match kind % 3 {
@@ -100,7 +100,7 @@ fn branched(a: &Float, b: &Float, #[constexpr] kind: usize, #[constexpr] literal
 
 /// A choice of one of several cases.
 #[jit]
-fn chosen(a: &Float, which: &UInt, #[constexpr] kind: usize) -> Float {
+pub(crate) fn chosen(a: &Float, which: &UInt, #[constexpr] kind: usize) -> Float {
     match which % 4 {
         0 => a + 1.0,
         1 => a.sqrt(),
@@ -607,123 +607,5 @@ fn functions_count_kernels_that_are_found_by_their_trace() {
         assert_eq!((stats.traces, stats.compiles, stats.cache_hits), (1, 0, 1));
         let records = crate::kernels(|| eval(&counted(&x)));
         assert_eq!(records[0].label, "counted");
-    });
-}
-
-/// Pseudo-random numbers (Knuth's MMIX generator).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % sides
-    }
-}
-
-/// A program: the numbers by which its steps are chosen, and the width of its arrays.
-#[derive(Clone)]
-struct Recipe {
-    steps: Vec<[usize; 5]>,
-    width: usize,
-}
-
-impl Recipe {
-    fn new(seed: u64) -> Recipe {
-        let mut dice = Dice(seed);
-        let steps = (0..3 + dice.roll(12)).map(|_| [(); 5].map(|()| dice.roll(1000))).collect();
-        Recipe { steps, width: [1, 2, 7, 300][dice.roll(4)] }
-    }
-
-    /// The program with one number changed, or another width.
-    fn varied(&self, dice: &mut Dice) -> Recipe {
-        let mut recipe = self.clone();
-        if dice.roll(6) == 0 {
-            recipe.width = [1, 2, 7, 300][dice.roll(4)];
-        } else {
-            let step = dice.roll(recipe.steps.len());
-            recipe.steps[step][dice.roll(5)] = dice.roll(1000);
-        }
-        recipe
-    }
-
-    /// The bits of its results.
-    fn run(&self) -> Vec<Vec<u32>> {
-        let mut floats: Vec<Float> = vec![
-            (Float::arange(self.width) * 0.5 + 1.0).make_opaque(),
-            (7.0 - Float::arange(self.width)).make_opaque(),
-            Float::opaque(1.25),
-            Float::from([3.0]),
-        ];
-        let mut counts: Vec<UInt> = vec![UInt::arange(self.width), (UInt::arange(self.width) * 3).make_opaque()];
-        eval(&(&floats, &counts));
-        let mut wanted: Vec<Float> = Vec::new();
-        for &[operation, a, b, c, after] in &self.steps {
-            let [a, b] = [a, b].map(|number| &floats[number % floats.len()]);
-            let (count, literal) = (&counts[c % counts.len()], (c % 5) as f32 * 0.5);
-            let wide = || a + Float::zeros(self.width);
-            let value = match operation % 19 {
-                0 => a + b,
-                1 => a - b,
-                2 => a * b,
-                3 => a.mul_add(b, literal),
-                4 => a.min(b),
-                5 => a.lt(b).select(a, literal),
-                6 => wide().gather(&(count % self.width as u32)),
-                7 => wide().gather_masked(&(count % self.width as u32), &a.gt(b)),
-                8 => a + wide().sum(),
-                9 => wide().reduce_max() * b,
-                10 => wide().block_sum(2).gather(&(count / 2 % self.width.div_ceil(2) as u32)),
-                11 => count.cast::<f32>() * literal,
-                12 => a + literal,
-                13 => (a.bitcast::<u32>() & 0xffff_fff0).bitcast::<f32>(),
-                14 => a.abs().sqrt(),
-                15 => looped(&(a + Float::zeros(self.width)), &(b + Float::zeros(self.width)), c % 14, literal),
-                16 => branched(a, b, c % 18, literal),
-                17 => chosen(&wide(), count, c),
-                _ => Float::from(literal) * b,
-            };
-            match after % 8 {
-                0 => eval(&value),
-                1 => counts.push(value.is_nan().select(count, count + 1)),
-                2 => wanted.push(value.clone()),
-                _ => {}
-            }
-            floats.push(value);
-        }
-        wanted.extend(floats.pop());
-        eval(&wanted);
-        wanted.iter().map(|array| array.to_vec().unwrap().into_iter().map(bits).collect()).collect()
-    }
-}
-
-/// The bits of a number; those of NaN are not specified.
-fn bits(value: f32) -> u32 {
-    if value.is_nan() { 1 } else { value.to_bits() }
-}
-
-// rows: O33
-#[test]
-fn programs_that_differ_little_have_the_results_of_kernels_that_are_built() {
-    on_each_device(|| {
-        for seed in 0..60 {
-            let (first, mut dice) = (Recipe::new(seed), Dice(!seed));
-            let recipes: Vec<Recipe> =
-                std::iter::once(first.clone()).chain((0..8).map(|_| first.varied(&mut dice))).collect();
-            let built = |recipe: &Recipe| {
-                clear_level(CacheLevel::Traces);
-                jit::with_device(Device::Interpreter, || recipe.run())
-            };
-            let expected: Vec<_> = recipes.iter().map(built).collect();
-            clear_level(CacheLevel::Traces);
-            for round in 0..2 {
-                // From the third time on, a trace is compared with the last one before it is described.
-                let each_again =
-                    || recipes.iter().zip(&expected).enumerate().flat_map(|each| vec![each; 1 + 2 * round]);
-                for (number, (recipe, expected)) in each_again() {
-                    let [_, misses] = found(|| assert!(recipe.run() == *expected, "seed {seed}, variation {number}"));
-                    assert!(round == 0 || misses == 0, "seed {seed}, variation {number}: evaluated before");
-                }
-            }
-        }
     });
 }

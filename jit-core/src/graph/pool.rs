@@ -2,9 +2,9 @@
 //!
 //! A node's memory always holds a node, dead or alive (it is *type-stable*), so any code may try to upgrade an address
 //! that was once a node's: the count shows whether a node is alive there. This makes weak references and value
-//! numbering cheap. A thread allocates from its own list and frees to its own list, whichever thread allocated the
-//! node. Lists that grow beyond a batch are moved to a process-wide store, so nodes that one thread makes and another
-//! one drops are recycled.
+//! numbering cheap. A thread allocates from its own window and frees to it, or to its own list if the node is outside,
+//! whichever thread allocated the node. An empty window goes to where the list begins. Lists that grow beyond a batch
+//! are moved to a process-wide store, so nodes that one thread makes and another one drops are recycled.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};

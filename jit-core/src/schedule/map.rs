@@ -68,29 +68,31 @@ impl NodeMap {
     /// Returns the number of a node, which gets this one if it has none.
     #[inline]
     pub(super) fn get_or_insert(&mut self, node: NonNull<Node>, value: u32) -> u32 {
-        if self.len * 2 >= self.slots.len() {
-            self.grow();
+        let (slot, is_new) = self.slot(node.addr().get());
+        if is_new {
+            slot.value = value;
         }
-        let key = node.addr().get();
-        let at = self.find(key);
-        if self.slots[at].epoch == self.epoch {
-            return self.slots[at].value;
-        }
-        self.len += 1;
-        self.slots[at] = Slot { key, epoch: self.epoch, value };
-        value
+        slot.value
     }
 
     /// Sets the number of a node.
     #[inline]
     pub(super) fn insert(&mut self, node: NonNull<Node>, value: u32) {
+        self.slot(node.addr().get()).0.value = value;
+    }
+
+    /// Returns the slot of a key, and whether it had none.
+    #[inline]
+    fn slot(&mut self, key: usize) -> (&mut Slot, bool) {
         if self.len * 2 >= self.slots.len() {
             self.grow();
         }
-        let key = node.addr().get();
         let at = self.find(key);
-        self.len += usize::from(self.slots[at].epoch != self.epoch);
-        self.slots[at] = Slot { key, epoch: self.epoch, value };
+        let slot = &mut self.slots[at];
+        let is_new = slot.epoch != self.epoch;
+        self.len += usize::from(is_new);
+        (slot.key, slot.epoch) = (key, self.epoch);
+        (slot, is_new)
     }
 
     #[cold]

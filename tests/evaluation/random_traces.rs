@@ -1,4 +1,4 @@
-//! Random programs that differ little from each other: what is found by a trace computes what kernels that are built do.
+//! Random programs that differ little from each other: what is found by a trace computes what built kernels do.
 
 use jit::cache::{CacheLevel, clear_level};
 use jit::prelude::*;

@@ -28,6 +28,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program { name: "trace_calls", prepare: trace_calls },
     Program { name: "schedule_straight", prepare: schedule_straight },
     Program { name: "schedule_stages", prepare: schedule_stages },
+    Program { name: "schedule_launches", prepare: schedule_launches },
     Program { name: "look_up_and_launch", prepare: look_up_and_launch },
     Program { name: "prepare_kernel", prepare: prepare_kernel },
     Program { name: "interpret", prepare: interpret },
@@ -189,6 +190,19 @@ fn schedule_stages() -> Result<Parts, jit::Error> {
         let sums = scaled.prefix_sum() + bins.gather(&(UInt::arange(48) / 6));
         let narrow = (sums.block_sum(4) * 2.0 + 1.0).prefix_sum();
         evaluated(&(sums, narrow, bins))
+    })
+}
+
+/// Many kernels of one evaluation, whose number must not matter for each of them.
+fn schedule_launches() -> Result<Parts, jit::Error> {
+    let (x, index) = (resident(16)?, UInt::arange(16).make_opaque());
+    only(move || {
+        let mut sums = Float::zeros(16);
+        for _ in 0..400 {
+            let moved = sums.gather(&(15 - &index));
+            sums.scatter_add(&(moved * 0.5 + &x), &index);
+        }
+        evaluated(&sums)
     })
 }
 

@@ -34,6 +34,20 @@ fn what_a_second_evaluation_needs_is_stored_then() {
 }
 
 #[test]
+fn it_is_stored_where_the_trace_was_found_before() {
+    on_each_device(|| {
+        let evaluate = |y: &Float| kernels_of(|| eval(&(y * 3.0)))[0][1];
+        // From the third time on, a trace is compared with the last one of its line.
+        for k in 0_u8..4 {
+            let y = expensive(&resident(&[0.5, 1.0, f32::from(k)]));
+            assert_eq!(evaluate(&y), 1, "{k}");
+        }
+        let y = expensive(&resident(&[0.5, 1.0, 2.0]));
+        assert_eq!([(); 3].map(|()| evaluate(&y)), [1, 2, 1]);
+    });
+}
+
+#[test]
 fn state_that_is_not_evaluated_is_computed_twice_at_most() {
     /// A step of a moment and of what it changes; returns what is wanted.
     fn step(x: &mut Float, moment: &mut Float) {

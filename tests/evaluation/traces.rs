@@ -508,6 +508,27 @@ fn a_line_whose_traces_change_finds_each_of_them() {
 }
 
 #[test]
+fn a_value_in_memory_that_keeps_its_operands_for_gradients_is_in_the_key_of_a_trace() {
+    on_each_device(|| {
+        let mut x = resident(&[1.0, 2.0, 3.0]);
+        x.enable_grad();
+        let evaluate = |is_stored: bool| {
+            let square = &x * &x;
+            if is_stored {
+                eval(&square);
+            }
+            let sum = &square + &x;
+            let outcome = found(|| eval(&sum));
+            assert_eq!(sum.to_vec().unwrap(), [2.0, 6.0, 12.0]);
+            outcome
+        };
+        // From the third time on, a trace is compared with the last one before it is described.
+        assert_eq!([false; 4].map(evaluate), [[0, 1], [1, 0], [1, 0], [1, 0]]);
+        assert_eq!([true, true, false].map(evaluate), [[0, 1], [1, 0], [1, 0]]);
+    });
+}
+
+#[test]
 fn an_expression_that_has_its_elements_is_computed_again() {
     on_each_device(|| {
         let x = resident(&[1.0, 2.0]);

@@ -28,7 +28,6 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program { name: "trace_calls", prepare: trace_calls },
     Program { name: "schedule_straight", prepare: schedule_straight },
     Program { name: "schedule_stages", prepare: schedule_stages },
-    Program { name: "schedule_launches", prepare: schedule_launches },
     Program { name: "look_up_and_launch", prepare: look_up_and_launch },
     Program { name: "prepare_kernel", prepare: prepare_kernel },
     Program { name: "interpret", prepare: interpret },
@@ -44,6 +43,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program { name: "run_straight", prepare: run_straight },
     Program { name: "run_loop", prepare: run_loop },
     Program { name: "run_gather", prepare: run_gather },
+    Program { name: "schedule_launches", prepare: schedule_launches },
 ];
 
 /// A program without code before each run.

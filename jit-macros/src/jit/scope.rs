@@ -50,6 +50,11 @@ impl Binding {
             tie: None,
         }
     }
+
+    /// Returns whether it certainly is a host value that is copied where it is used.
+    pub(crate) fn is_copied(&self) -> bool {
+        self.host && !self.ty.as_ref().is_some_and(has_owner)
+    }
 }
 
 /// A stack of scopes.

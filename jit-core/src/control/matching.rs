@@ -113,6 +113,12 @@ impl Decided for bool {
     }
 }
 
+/// Returns the value of a guard whose pattern matches, or a condition that never holds.
+#[inline(always)]
+pub fn where_matched<C: From<bool>>(guard: Option<C>) -> C {
+    guard.unwrap_or_else(|| C::from(false))
+}
+
 /// A host value to be matched.
 pub struct HostMatch<'a, X: ?Sized>(&'a X);
 

@@ -286,8 +286,7 @@ impl<'r, 'a> Traced<'r, 'a> {
     fn may_move(&self, arm: &Block, mentioned: &HashSet<String>) -> bool {
         let scopes = &self.rewriter.scopes;
         let is_moved = |name: &Ident| {
-            mentioned.contains(&name.to_string())
-                && scopes.find(name).is_some_and(|(_, binding)| !binding.is_copied())
+            mentioned.contains(&name.to_string()) && scopes.find(name).is_some_and(|(_, binding)| !binding.is_copied())
         };
         !mentioned.is_empty() && moves::may_be_moved(arm).iter().any(is_moved)
     }
@@ -399,7 +398,8 @@ impl<'r, 'a> Traced<'r, 'a> {
             let #stage = #private::joined((&#guard, ()));
             #arms: {
                 if #guard.then() {
-                    #then
+                    #[allow(unused_braces)]
+                    { #then }
                     #[allow(unreachable_code)]
                     if #stage.is_host() { #stage.host_only(); break #arms; } else { #stage.traced_only(); }
                 }

@@ -216,7 +216,7 @@ impl Scopes {
 
     /// Returns whether a value may be a `&mut` reference, or contain one unless it is the whole value. Rust gives those
     /// to a function in its arguments.
-    fn may_refer(&self, expr: &Expr, is_whole: bool) -> bool {
+    pub(crate) fn may_refer(&self, expr: &Expr, is_whole: bool) -> bool {
         let any = |values: &syn::punctuated::Punctuated<Expr, syn::Token![,]>, is_whole| {
             values.iter().any(|value| self.may_refer(value, is_whole))
         };

@@ -164,8 +164,9 @@ pub mod prelude {
     pub use crate::s;
     pub use crate::tensor::Tensor;
     pub use crate::{
-        Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Local, Mask, Ptr, ReduceOp,
-        Scan, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, bf16, f16, freeze,
+        Array, BFloat, Device, Element, Float, Float64, FloatElement, Half, Instances, Int, Int8, Int16, Int64,
+        Integer, Local, Mask, Number, Ptr, ReduceOp, Scan, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt,
+        UInt8, UInt16, UInt64, bf16, f16, freeze,
     };
     // Imported from the defining crate: `crate::jit` is also this crate's own name, which is private.
     pub use jit_macros::jit;

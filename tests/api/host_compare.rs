@@ -104,8 +104,8 @@ pub(crate) fn texts(owned: String, list: Vec<String>, borrowed: &str, cow: Cow<'
     ]
 }}
 
-// Elements of `i128`, and `u128` below: Rust infers the type of `[]` only if it compares the elements with one type, and
-// crates such as `serde_json`, which some features bring, implement comparisons for the others.
+// Elements of `i128`, and `u128` below: Rust infers the type of `[]` only if it compares the elements with one type,
+// and crates such as `serde_json`, which some features bring, implement comparisons for the others.
 corpus! { sequences:
 pub(crate) fn sequences(values: Vec<i128>, slice: &[i128], array: [i128; 3], queue: VecDeque<i128>) -> Vec<bool> {
     let reference = &values;

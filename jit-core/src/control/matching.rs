@@ -97,8 +97,8 @@ impl<'a, X: ?Sized> KnownValue for HostMatch<'a, X> {
 #[diagnostic::on_unimplemented(
     message = "a pattern test is decided on the host; nest `if` for the traced part",
     label = "expected `bool`, found `{Self}`",
-    note = "next to a pattern in a `let` chain, a condition is decided for all lanes at once, and so is the guard of an \
-        arm if it has a `let`, or if the matched value may be a `&mut` reference"
+    note = "next to a pattern in a `let` chain, a condition is decided for all lanes at once, and so is the guard of \
+        an arm if it has a `let`, or if the matched value may be a `&mut` reference"
 )]
 pub trait Decided {
     /// Returns the condition's value.

@@ -25,8 +25,8 @@ use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Arm, Block, Expr, ExprMatch, Pat, Stmt};
 
-/// Returns whether a `match`, which is not one of numbers alone, has guards that may be traced and is decided by a value
-/// that can be read several times.
+/// Returns whether a `match`, which is not one of numbers alone, has guards that may be traced and is decided by a
+/// value that can be read several times.
 pub(crate) fn applies(node: &ExprMatch, scopes: &Scopes, is_host: impl Fn(&Expr) -> bool) -> bool {
     let may_be_traced = |arm: &Arm| guard(arm).is_some_and(|guard| !is_host(guard) || mentions_binding(arm, guard));
     let ends = node.arms.last().is_some_and(|last| guard(last).is_none());

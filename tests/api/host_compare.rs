@@ -104,8 +104,10 @@ pub(crate) fn texts(owned: String, list: Vec<String>, borrowed: &str, cow: Cow<'
     ]
 }}
 
+// Elements of `i128`, and `u128` below: Rust infers the type of `[]` only if it compares the elements with one type,
+// and crates such as `serde_json`, which some features bring, implement comparisons for the others.
 corpus! { sequences:
-pub(crate) fn sequences(values: Vec<i32>, slice: &[i32], array: [i32; 3], queue: VecDeque<i32>) -> Vec<bool> {
+pub(crate) fn sequences(values: Vec<i128>, slice: &[i128], array: [i128; 3], queue: VecDeque<i128>) -> Vec<bool> {
     let reference = &values;
     vec![
         values == array, values == &array, reference == &array, values == slice, &values == slice, slice == values,
@@ -189,7 +191,7 @@ pub(crate) fn in_closures(pairs: &[(String, i32)], names: &[&str], table: &HashM
 }}
 
 corpus! { inferred_later:
-pub(crate) fn inferred_later(text: &str) -> (u32, Vec<u8>, bool) {
+pub(crate) fn inferred_later(text: &str) -> (u128, Vec<u8>, bool) {
     let mut best = None;
     let mut seen = Vec::new();
     let mut count = 0;
@@ -204,15 +206,15 @@ pub(crate) fn inferred_later(text: &str) -> (u32, Vec<u8>, bool) {
         let middle = (low + high) / 2;
         if middle * middle < text.len() { low = middle + 1; } else { high = middle; }
     }
-    let target = low as u32;
+    let target = low as u128;
     let is_default = target == Default::default();
-    (target + count as u32, seen, is_default)
+    (target + count as u128, seen, is_default)
 }}
 
 corpus! { from_the_left:
 pub(crate) fn from_the_left(n: u32, x: f64, text: &str) -> Vec<bool> {
-    let small: u8 = 7;
-    vec![n == text.parse().unwrap(), n == Default::default(), n > small.into(), x < n.into(),
+    let (small, large): (u8, u128) = (7, n.into());
+    vec![large == text.parse().unwrap(), large == Default::default(), n > small.into(), x < n.into(),
         n <= text.parse().unwrap_or(3), n > [1u32, 2].iter().sum()]
 }}
 

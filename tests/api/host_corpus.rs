@@ -463,6 +463,108 @@ pub(crate) fn reversed_iterators(n: usize) -> usize {
     sum
 }}
 
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Part {
+    Number(i32),
+    Text(String),
+    End,
+}
+
+corpus! { moved_by_methods:
+pub(crate) fn moved_by_methods(n: i32, words: Option<String>, list: Vec<Owned>, part: Part) -> (String, usize, String) {
+    let n = bounds(n).0;
+    let word = if n > 3 { words.unwrap_or_default() } else { words.map_or("none".into(), |word| word + "!") };
+    let mut count = 0;
+    if n > 5 {
+        let boxed = list.into_boxed_slice();
+        count += boxed.len();
+    } else if odd(n) {
+        for owned in list { count += owned.0 as usize; }
+    } else {
+        count = list.into_iter().map(|owned| owned.0).sum::<i32>() as usize + 100;
+    }
+    let text = if n > 4 {
+        match part { Part::Text(text) => text, Part::Number(k) => k.to_string(), Part::End => String::new() }
+    } else {
+        let join = move || if let Part::Text(text) = part { text } else { "?".into() };
+        join()
+    };
+    if n == 9 { return (text, count, word); }
+    (word, count, text)
+}}
+
+corpus! { guards_beside_patterns:
+pub(crate) fn guards_beside_patterns(parts: Vec<Part>, cache: &mut Option<Vec<i32>>, text: &str, n: i32) -> String {
+    let limit = bounds(n).1;
+    let mut out = String::new();
+    for part in parts {
+        match part {
+            Part::Number(k) if k > limit => out += &(k - limit).to_string(),
+            Part::Number(k @ 0..=3) if odd(k) || k < limit => out += &"x".repeat(k as usize),
+            Part::Number(_) => continue,
+            Part::Text(word) if word.len() as i32 > limit => out = word,
+            Part::Text(ref word) => out.push_str(word),
+            Part::End if limit > 4 => break,
+            Part::End => return out,
+        }
+    }
+    match *cache {
+        Some(ref mut values) if values.len() as i32 > limit => values.push(limit),
+        Some(ref values) => out += &values.len().to_string(),
+        None => *cache = Some(vec![limit; 3]),
+    }
+    match cache {
+        Some(values) if values.len() as i32 > limit => values.clear(),
+        Some(values) => values.push(1),
+        None => {}
+    }
+    let ends = match text.as_bytes() {
+        [] => 0,
+        [one] if i32::from(*one) > limit => 1,
+        [a, b] | [a, _, b] if i32::from(*a) - i32::from(*b) > limit => 2,
+        [_, rest @ ..] if rest.len() as i32 > limit => 3,
+        [.., last] => i32::from(*last),
+    };
+    match (ends, text.split_once(':')) {
+        (1.., Some((left, right))) if left.len() as i32 > limit => out + right,
+        (_, Some((left, "x"))) => out + left,
+        (k, _) if k > limit => out + "large",
+        _ => out,
+    }
+}}
+
+#[test]
+fn host_values_that_only_one_arm_moves_may_be_used_in_the_other() {
+    let parts = [Part::Number(3), Part::Text("ab".into()), Part::End];
+    for n in 0..14 {
+        for part in &parts {
+            let list = || vec![Owned(7), Owned(8)];
+            same!(moved_by_methods(n, Some("word".into()), list(), part.clone()));
+            same!(moved_by_methods(n, None, list(), part.clone()));
+        }
+    }
+}
+
+type Guarded = fn(Vec<Part>, &mut Option<Vec<i32>>, &str, i32) -> String;
+
+#[test]
+fn guards_beside_patterns_choose_as_without_the_attribute() {
+    let mut parts = vec![Part::Number(9), Part::Number(2), Part::Text("ab".into()), Part::Text("longer".into())];
+    for text in ["", "a", "z", "zA", "abcdefgh", "abc:d", "a:x", "b:c"] {
+        for n in -4..9 {
+            let run = |function: Guarded| {
+                let mut caches = [None, Some(vec![1, 2, 3]), Some(vec![])];
+                let texts = caches.each_mut().map(|cache| function(parts.clone(), cache, text, n));
+                (texts, caches)
+            };
+            use guards_beside_patterns::{annotated, plain};
+            assert_eq!(run(plain::guards_beside_patterns), run(annotated::guards_beside_patterns));
+        }
+        parts.insert(2, Part::End);
+        parts.rotate_left(1);
+    }
+}
+
 #[test]
 fn host_programs_with_jumps_are_unchanged() {
     for flags in [&[2, 4][..], &[2, 0, 4, -1, 6], &[2, 3, 4], &[]] {

@@ -618,3 +618,70 @@ fn many_arms_choose_what_few_would() -> Result<(), jit::Error> {
     assert_eq!(values, numbers.iter().map(|&n| wanted(n)).collect::<Vec<_>>());
     Ok(())
 }
+
+#[derive(Clone)]
+enum Step {
+    Scale(Float),
+    Shift { by: f32, times: u32 },
+    Stop,
+}
+
+#[jit]
+fn stepped(step: &Step, x: &Float) -> Float {
+    match step {
+        Step::Scale(factor) if x > 1.0 && *factor > 0.0 => x * factor,
+        &Step::Shift { by, times } if x < by => x + by * times as f32,
+        Step::Shift { by, .. } if *by > 10.0 => x * 100.0,
+        Step::Scale(_) | Step::Stop => x.clone(),
+        Step::Shift { by, .. } => x - by,
+    }
+}
+
+#[jit]
+fn run(step: &Step, x: &Float) -> (Float, UInt) {
+    let (mut y, mut n) = (x.clone(), UInt::from(0));
+    while n < 10 {
+        match step {
+            Step::Scale(factor) if y < 100.0 => y = y * factor,
+            Step::Shift { by, .. } if y < 3.0 => y += by,
+            _ => break,
+        }
+        n += 1;
+    }
+    (y, n)
+}
+
+#[jit]
+fn first_value(factor: Option<Float>, x: &Float) -> Float {
+    let y;
+    match &factor {
+        Some(factor) if x > 0.0 => y = factor + x,
+        Some(_) => y = x.clone(),
+        None => y = -x,
+    }
+    for k in 0..2 {
+        match (k, &factor) {
+            (1, Some(_)) if x > 2.0 => return y + 100.0,
+            _ => {}
+        }
+    }
+    y * 2.0
+}
+
+#[test]
+fn a_traced_guard_beside_a_pattern_of_the_host_differs_by_lane() -> Result<(), jit::Error> {
+    let x = Float::from([1.0, -1.0, 5.0]);
+    let (scale, shift) = (Step::Scale(2.0.into()), Step::Shift { by: 0.5, times: 3 });
+    assert_eq!(stepped(&scale, &x).to_vec()?, [1.0, -1.0, 10.0]);
+    assert_eq!(stepped(&shift, &x).to_vec()?, [0.5, 0.5, 4.5]);
+    assert_eq!(stepped(&Step::Shift { by: 20.0, times: 1 }, &Float::from([1.0, 30.0])).to_vec()?, [21.0, 3000.0]);
+    assert_eq!(stepped(&Step::Stop, &x).to_vec()?, [1.0, -1.0, 5.0]);
+    let (y, n) = run(&scale, &x);
+    assert_eq!((y.to_vec()?, n.to_vec()?), (vec![128.0, -1024.0, 160.0], vec![7, 10, 5]));
+    let (y, n) = run(&shift, &x);
+    assert_eq!((y.to_vec()?, n.to_vec()?), (vec![3.0, 3.0, 5.0], vec![4, 8, 0]));
+    assert_eq!(run(&Step::Stop, &x).0.to_vec()?, [1.0, -1.0, 5.0]);
+    assert_eq!(first_value(Some(10.0.into()), &x).to_vec()?, [22.0, -2.0, 115.0]);
+    assert_eq!(first_value(None, &x).to_vec()?, [-2.0, 2.0, -10.0]);
+    Ok(())
+}

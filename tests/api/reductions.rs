@@ -133,7 +133,7 @@ fn every_operation_reduces() {
 fn zero_times_a_sum_is_zero() {
     let (nothing, numbers) = (UInt::from(Vec::new()) + 1, UInt::from([1, 2, 3]));
     jit::eval(&nothing).unwrap();
-    assert_eq!((&nothing * numbers.sum()).to_vec().unwrap(), []);
+    assert!((&nothing * numbers.sum()).to_vec().unwrap().is_empty());
     let (product, sum) = (nothing * numbers.sum(), numbers.sum() + 1);
     jit::eval(&(&product, &sum)).unwrap();
     assert_eq!((product.to_vec().unwrap(), sum.to_vec().unwrap()), (vec![], vec![7]));

@@ -32,7 +32,9 @@ const WITHOUT_DERIVATIVES: &str = "
 const REFUSED: &str = "scatter_cas scatter_cas_masked scatter_exchange_masked";
 
 /// Names of other libraries: a call is an error of the compiler, which says what to write.
-const NAMES_FOR_MESSAGES: &str = "permute unsqueeze";
+const NAMES_FOR_MESSAGES: &str = "\
+    absolute amax amin astype clip cumprod cumsum dim expand flatten flip index_select log log1p \
+    logical_and logical_or masked_fill maximum minimum mm nonzero numel permute t unsqueeze";
 
 /// Reads the sources below a folder, or one file.
 fn sources(path: &Path, text: &mut String) {

@@ -141,8 +141,8 @@ fn groups_of_unequal_size() {
 fn an_empty_index_gives_empty_results() {
     on_each_device(|| {
         let none = UInt::zeros(0);
-        assert_eq!(jit::switch(&none, &[double, square], (Float::from(1.0),)).to_vec().unwrap(), []);
-        assert_eq!(jit::switch(&none, &[heavy, light], (Float::zeros(0),)).to_vec().unwrap(), []);
+        assert!(jit::switch(&none, &[double, square], (Float::from(1.0),)).to_vec().unwrap().is_empty());
+        assert!(jit::switch(&none, &[heavy, light], (Float::zeros(0),)).to_vec().unwrap().is_empty());
         let count = |mut hits: UInt| {
             hits.scatter_add(1, &UInt::from(0));
             hits

@@ -245,8 +245,8 @@ fn without_instances_calls_give_zero() {
         let mut state = UInt::from([1, 2]);
         assert_eq!(none.at(&resident([1_u32, 0])).draw(&mut state).to_vec().unwrap(), [0, 0]);
         assert_eq!(state.to_vec().unwrap(), [1, 2]);
-        assert_eq!(none.at(&UInt::zeros(0)).size().to_vec().unwrap(), []);
-        assert_eq!(scene().at(&UInt::zeros(0)).distance(&Float::from(1.0)).to_vec().unwrap(), []);
+        assert!(none.at(&UInt::zeros(0)).size().to_vec().unwrap().is_empty());
+        assert!(scene().at(&UInt::zeros(0)).distance(&Float::from(1.0)).to_vec().unwrap().is_empty());
         assert_eq!(scene().null(2).distance(&Float::from(1.0)).to_vec().unwrap(), [0.0, 0.0]);
     });
 }

@@ -688,7 +688,7 @@ fn until_one(x: &Float) -> Float {
 #[test]
 fn a_condition_that_is_true_for_no_lane_is_not_always_true() {
     on_each_device(|| {
-        assert_eq!(until_one(&Float::zeros(0)).to_vec().unwrap(), []);
+        assert!(until_one(&Float::zeros(0)).to_vec().unwrap().is_empty());
         assert_eq!(until_one(&Float::from([0.0, 3.0])).to_vec().unwrap(), [1.0, 3.0]);
     });
 }

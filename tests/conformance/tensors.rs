@@ -243,7 +243,7 @@ fn tensors_are_sorted_along_their_last_axis() {
             let x = Tensor::from_array(values.clone(), shape);
             for axis in 0..3 {
                 let rows = groups(&shape, &[axis], &values).into_iter();
-                let (mut sorted, mut falling, mut order) = (Vec::new(), Vec::new(), Vec::new());
+                let (mut sorted, mut falling, mut order) = (Vec::<i32>::new(), Vec::<i32>::new(), Vec::<u32>::new());
                 for row in rows {
                     let mut places: Vec<u32> = (0..row.len() as u32).collect();
                     places.sort_by_key(|&place| row[place as usize]);

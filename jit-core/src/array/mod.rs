@@ -52,6 +52,7 @@ mod doubling;
 pub mod element;
 pub mod enums;
 mod helpers;
+mod hints;
 mod histogram;
 mod host_comparison;
 mod lanes;

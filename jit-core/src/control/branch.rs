@@ -160,7 +160,10 @@ impl<T> Slot<T> {
     message = "`if` with a traced condition yields `{T}`",
     label = "both arms of this `if` must yield a traced value",
     note = "arrays and types that consist of arrays can be merged lane by lane: derive `Traverse` for your own type, \
-        and for a number write `Float::from(1.0)`"
+        and for a number write `Float::from(1.0)`",
+    note = "whether a `Result` or `Option` has a value is the same for all lanes: decide before, as in \
+        `if (x < 0.0).any().item()? {{ return Err(error) }}`, or yield a `Mask` beside the value; an error type of \
+        your own must be `Traverse`, too"
 )]
 pub trait Merges<T>: Stage {
     /// Closes the branch; returns its value, if an arm had one.

@@ -295,7 +295,10 @@ impl MayContinue for HostStage {}
     message = "`return` or `break` under a traced condition has a value of type `{T}`",
     label = "the values that lanes exit with are merged, so they must be traced values",
     note = "arrays and types that consist of arrays can be merged lane by lane: derive `Traverse` for your own type, \
-        and for a number write `Float::from(1.0)`"
+        and for a number write `Float::from(1.0)`",
+    note = "whether a `Result` or `Option` has a value is the same for all lanes: decide before, as in \
+        `if (x < 0.0).any().item()? {{ return Err(error) }}`, or yield a `Mask` beside the value; an error type of \
+        your own must be `Traverse`, too"
 )]
 pub trait Gives<T>: Stage {
     /// Makes all lanes exit.

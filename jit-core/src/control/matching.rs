@@ -97,8 +97,8 @@ impl<'a, X: ?Sized> KnownValue for HostMatch<'a, X> {
 #[diagnostic::on_unimplemented(
     message = "a pattern test is decided on the host; nest `if` for the traced part",
     label = "expected `bool`, found `{Self}`",
-    note = "next to a pattern, in a `let` chain or as the guard of an arm, a condition is decided for all lanes at \
-        once; write a `match` that has guards alone as `if … else if …`"
+    note = "next to a pattern in a `let` chain, a condition is decided for all lanes at once, and so is the guard of \
+        an arm if it has a `let`, or if the matched value may be a `&mut` reference"
 )]
 pub trait Decided {
     /// Returns the condition's value.
@@ -111,6 +111,12 @@ impl Decided for bool {
     fn decided(self) -> bool {
         self
     }
+}
+
+/// Returns the value of a guard whose pattern matches, or a condition that never holds.
+#[inline(always)]
+pub fn where_matched<C: From<bool>>(guard: Option<C>) -> C {
+    guard.unwrap_or_else(|| C::from(false))
 }
 
 /// A host value to be matched.

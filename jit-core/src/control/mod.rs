@@ -60,7 +60,7 @@ pub use index::{
 };
 pub use jit_runtime::report::{Align, Piece, Radix, Sign, Spec};
 pub use logic::{Decides, Joins, Logical, Side, logical};
-pub use matching::{Decided, Exhausted, HostMatch, KnownValue, MatchesHost, MatchesTraced};
+pub use matching::{Decided, Exhausted, HostMatch, KnownValue, MatchesHost, MatchesTraced, where_matched};
 pub use operand::Operand;
 pub use passed::{ArrayPlaces, Passed, WithArrays, WithoutArrays};
 pub use print::{Printable, Printing, print};

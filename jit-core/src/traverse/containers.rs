@@ -7,12 +7,19 @@ use super::tuples::for_each_tuple;
 use super::{HostValue, Traverse, Visitor, VisitorMut};
 use crate::size::Size;
 use std::borrow::Cow;
+use std::char::ParseCharError;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt::Debug;
+use std::convert::Infallible;
+use std::fmt::{self, Debug};
 use std::marker::PhantomData;
+use std::num::{ParseFloatError, ParseIntError, TryFromIntError};
 use std::ops::Range;
 use std::rc::Rc;
+use std::str::{ParseBoolError, Utf8Error};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
+use std::time::SystemTimeError;
+use std::{error, io};
 
 use jit_runtime::ir::Type;
 
@@ -41,12 +48,34 @@ impl Traverse for Size {
     }
 }
 
-/// So that a function which traces may return a `Result`.
-impl Traverse for jit_runtime::Error {
-    fn traverse(&self, _: &mut Visitor<'_>) {}
+/// Errors contain no arrays, so that a function which traces may return a `Result`.
+macro_rules! errors {
+    ($($ty:ty),*) => {$(
+        impl Traverse for $ty {
+            fn traverse(&self, _: &mut Visitor<'_>) {}
 
-    fn traverse_mut(&mut self, _: &mut VisitorMut<'_>) {}
+            fn traverse_mut(&mut self, _: &mut VisitorMut<'_>) {}
+        }
+    )*};
 }
+
+errors!(
+    jit_runtime::Error,
+    fmt::Error,
+    io::Error,
+    Infallible,
+    ParseBoolError,
+    ParseCharError,
+    ParseFloatError,
+    ParseIntError,
+    TryFromIntError,
+    Utf8Error,
+    FromUtf8Error,
+    SystemTimeError,
+    dyn error::Error,
+    dyn error::Error + Send,
+    dyn error::Error + Send + Sync
+);
 
 impl Traverse for () {
     fn traverse(&self, _visitor: &mut Visitor<'_>) {}

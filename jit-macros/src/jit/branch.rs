@@ -22,7 +22,7 @@ use super::state::{assigns, state_of};
 use super::{directives, macros, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use syn::spanned::Spanned;
 use syn::{Block, Expr, ExprIf, ExprLet, Stmt};
 
@@ -255,11 +255,12 @@ impl<'r, 'a> Traced<'r, 'a> {
         let region = self.rewriter.new_region(&self.guard, why);
         self.rewriter.controls.push(Control::Region(region));
         let mentioned = (self.rewriter.scopes.mark(), names_of(&otherwise));
+        let moves = self.may_move(&node.then_branch, &mentioned.1);
         self.rewriter.mentioned_later.push(mentioned);
         let shared_before = self.rewriter.shared;
         let mut then_arm = self.arm(&mut node.then_branch, "put_then", expected.clone());
         self.rewriter.mentioned_later.pop();
-        self.moves = self.rewriter.shared > shared_before;
+        self.moves = moves || self.rewriter.shared > shared_before;
         if matches!(self.live, Some(Live::InLoop(_))) {
             let declare = self.rewriter.declare_continue(self.span);
             then_arm = quote!(#declare #then_arm);
@@ -278,6 +279,16 @@ impl<'r, 'a> Traced<'r, 'a> {
         let exits = if let Some(Live::InLoop(_)) = self.live { self.rewriter.but_continue(exits) } else { exits };
         let open = open.unwrap_or_else(|| self.open_live(&exits));
         Expr::Verbatim(self.emit(&open, &region, &exits, [&then_arm, &else_arm], expected.as_ref()))
+    }
+
+    /// Returns whether an arm may move one of the variables that the other one mentions. A method or a pattern may,
+    /// which only Rust knows; it accepts that on the host, where one of the arms runs.
+    fn may_move(&self, arm: &Block, mentioned: &HashSet<String>) -> bool {
+        let scopes = &self.rewriter.scopes;
+        let is_moved = |name: &Ident| {
+            mentioned.contains(&name.to_string()) && scopes.find(name).is_some_and(|(_, binding)| !binding.is_copied())
+        };
+        !mentioned.is_empty() && moves::may_be_moved(arm).iter().any(is_moved)
     }
 
     /// Opens the guard by the program's condition.
@@ -387,7 +398,8 @@ impl<'r, 'a> Traced<'r, 'a> {
             let #stage = #private::joined((&#guard, ()));
             #arms: {
                 if #guard.then() {
-                    #then
+                    #[allow(unused_braces)]
+                    { #then }
                     #[allow(unreachable_code)]
                     if #stage.is_host() { #stage.host_only(); break #arms; } else { #stage.traced_only(); }
                 }

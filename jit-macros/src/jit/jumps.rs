@@ -124,7 +124,10 @@ impl Visit<'_> for Finder<'_> {
 
     fn visit_expr_match(&mut self, node: &syn::ExprMatch) {
         let is_host = node.attrs.iter().any(|attribute| attribute.path().is_ident("host"));
-        let may_be_traced = !is_host && super::matching::is_chain(node, |expr| self.is_host(expr));
+        let is_host_expr = |expr: &Expr| self.is_host(expr);
+        let may_be_traced = !is_host
+            && (super::matching::is_chain(node, is_host_expr)
+                || super::guarded::applies(node, self.scopes, is_host_expr));
         self.visit_expr(&node.expr);
         self.under(may_be_traced, |finder| node.arms.iter().for_each(|arm| finder.visit_arm(arm)));
     }

@@ -13,6 +13,7 @@
 //! Rust's, unless it is marked `#[traced]` (`variants`).
 
 use super::branch::{self, Want};
+use super::guarded;
 use super::lent::Lent;
 use super::operators::reference_to;
 use super::patterns::{binding, guard, has_let, is_irrefutable, is_plain, pattern, tested, tests_literal, tests_value};
@@ -43,13 +44,14 @@ pub(crate) fn rewrite(
     tail: bool,
     is_whole: bool,
 ) -> Expr {
+    let is_native = guarded::take_mark(&mut node);
     let directives = super::directives::take(&mut node.attrs, rewriter.sink);
     if let Some(attribute) = super::variants::take(&mut node.attrs)
         && !matches!(shape(&node, false), Shape::Chain | Shape::WithoutEnd)
     {
         return super::variants::rewrite(rewriter, node, attribute, want, tail);
     }
-    let is_host = directives.host || is_host(&node, |expr| rewriter.is_host(expr));
+    let is_host = is_native || directives.host || is_host(&node, |expr| rewriter.is_host(expr));
     let shape = if is_host { Shape::Other } else { shape(&node, false) };
     match shape {
         Shape::Chain => chain(rewriter, node, want, tail),
@@ -67,6 +69,9 @@ pub(crate) fn rewrite(
             }
             rewriter.arms(&mut node, &lent, is_whole);
             Expr::Match(node)
+        }
+        Shape::Other if !is_host && guarded::applies(&node, &rewriter.scopes, |expr| rewriter.is_host(expr)) => {
+            guarded::rewrite(rewriter, node, want, tail)
         }
         Shape::Other => {
             let lent = Lent::by(&node.expr, &rewriter.scopes);

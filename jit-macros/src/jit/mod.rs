@@ -17,6 +17,7 @@ mod directives;
 mod dispatch;
 mod exit;
 mod first_value;
+mod guarded;
 mod index;
 mod jumps;
 mod lent;

@@ -5,13 +5,19 @@ use super::place::Place;
 use super::scope::identifiers;
 use super::state::reads_only;
 use proc_macro2::Ident;
+use std::collections::HashSet;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, Macro, Stmt};
 
 /// Returns whether blocks may move a variable or a part of it. A method that is called for its effect moves nothing.
 pub(crate) fn may_move(name: &Ident, blocks: &[&Block]) -> bool {
-    let mut moves = Moves { name, found: false };
-    blocks.iter().for_each(|block| moves.visit_block(block));
+    blocks.iter().any(|block| may_be_moved(block).contains(name))
+}
+
+/// Returns the names of the variables that a block may move, as a whole or in part.
+pub(crate) fn may_be_moved(block: &Block) -> HashSet<Ident> {
+    let mut moves = Moves::default();
+    moves.visit_block(block);
     moves.found
 }
 
@@ -20,12 +26,12 @@ fn lends(method: &Ident) -> bool {
     method.to_string().split('_').any(|word| word == "mut")
 }
 
-struct Moves<'a> {
-    name: &'a Ident,
-    found: bool,
+#[derive(Default)]
+struct Moves {
+    found: HashSet<Ident>,
 }
 
-impl Moves<'_> {
+impl Moves {
     /// Visits an expression that is not moved if it is a place.
     fn stays(&mut self, expr: &Expr) {
         match expr {
@@ -47,7 +53,7 @@ impl Moves<'_> {
     }
 }
 
-impl Visit<'_> for Moves<'_> {
+impl Visit<'_> for Moves {
     fn visit_item(&mut self, _: &syn::Item) {}
 
     fn visit_stmt(&mut self, statement: &Stmt) {
@@ -71,9 +77,9 @@ impl Visit<'_> for Moves<'_> {
 
     fn visit_expr(&mut self, expr: &Expr) {
         match expr {
-            Expr::Path(path) => self.found |= path.path.get_ident() == Some(self.name),
+            Expr::Path(path) => self.found.extend(path.path.get_ident().cloned()),
             Expr::Field(_) => {
-                self.found |= Place::of(expr).is_some_and(|place| place.base == *self.name);
+                self.found.extend(Place::of(expr).map(|place| place.base));
                 self.stays(expr);
             }
             Expr::Index(_) | Expr::Unary(_) => self.stays(expr),
@@ -100,7 +106,7 @@ impl Visit<'_> for Moves<'_> {
             None => {
                 let mut names = Vec::new();
                 identifiers(call.tokens.clone(), &mut names);
-                self.found |= names.contains(self.name);
+                self.found.extend(names);
             }
         }
     }

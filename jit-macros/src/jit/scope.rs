@@ -50,6 +50,11 @@ impl Binding {
             tie: None,
         }
     }
+
+    /// Returns whether it certainly is a host value that is copied where it is used.
+    pub(crate) fn is_copied(&self) -> bool {
+        self.host && !self.ty.as_ref().is_some_and(has_owner)
+    }
 }
 
 /// A stack of scopes.
@@ -211,7 +216,7 @@ impl Scopes {
 
     /// Returns whether a value may be a `&mut` reference, or contain one unless it is the whole value. Rust gives those
     /// to a function in its arguments.
-    fn may_refer(&self, expr: &Expr, is_whole: bool) -> bool {
+    pub(crate) fn may_refer(&self, expr: &Expr, is_whole: bool) -> bool {
         let any = |values: &syn::punctuated::Punctuated<Expr, syn::Token![,]>, is_whole| {
             values.iter().any(|value| self.may_refer(value, is_whole))
         };

@@ -4,7 +4,7 @@ use super::branch::{self, Want};
 use super::exit::{Control, Frame, region_of};
 use super::lent::Lent;
 use super::rewrite::{Rewriter, expected_type, unparenthesised};
-use super::scope::{has_owner, may_lend_mutably, plain_name, ungrouped};
+use super::scope::{may_lend_mutably, plain_name, ungrouped};
 use super::state::{assignment_targets, is_assigning};
 use super::{assertion, cast, index, logic, macros, matching, operators, patterns, range, repeat, warning};
 use proc_macro2::{Ident, Span};
@@ -53,10 +53,9 @@ impl Rewriter<'_> {
         let text = name.to_string();
         let again = self.mentioned_later.iter().any(|(mark, names)| age < *mark && names.contains(&text))
             || self.given_since.is_some_and(|mark| age < mark);
-        let is_copied = binding.host && !binding.ty.as_ref().is_some_and(has_owner);
         // A field behind a reference cannot move.
         let is_behind = matches!(expr, Expr::Field(_)) && binding.ty.as_ref().is_some_and(is_reference);
-        if !again || is_copied || is_behind || binding.by_mut_ref {
+        if !again || binding.is_copied() || is_behind || binding.by_mut_ref {
             return;
         }
         let span = self.at(name.span());

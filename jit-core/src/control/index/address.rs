@@ -7,7 +7,8 @@ use std::ops;
 #[diagnostic::on_unimplemented(
     message = "a traced element has no address; read it into a variable first",
     label = "elements of `{Self}` are computed when the kernel runs",
-    note = "in a `#[jit]` function `let x = a[i];` gathers and `a[i] = x;` scatters; elsewhere `a.gather(&i)` and \
+    note = "in a `#[jit]` function `let x = a[i];` gathers and `a[i] = x;` scatters; elsewhere, and in \
+            statements marked `#[host]` and macros other than Rust's own, `a.gather(&i)` and \
             `a.scatter(&x, &i)` do, and `a.get(i)` reads one element to the host; a range is `a.slice(lo..hi)`"
 )]
 pub trait HasAddress {}

@@ -1,4 +1,4 @@
-// wanted: elsewhere `a.gather(&i)` and `a.scatter(&x, &i)` do
+// wanted: `a.gather(&i)` and `a.scatter(&x, &i)` do
 use jit::prelude::*;
 
 fn main() {

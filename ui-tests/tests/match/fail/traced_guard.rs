@@ -2,9 +2,9 @@
 use jit::prelude::*;
 
 #[jit]
-fn class(choice: Option<u32>, x: Float) -> Float {
+fn class(choice: Option<u32>, other: Option<f32>, x: Float) -> Float {
     match choice {
-        Some(_) if x > 0.0 => x,
+        Some(_) if let Some(limit) = other && x > limit => x,
         _ => x + 1.0,
     }
 }

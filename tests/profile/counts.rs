@@ -171,6 +171,60 @@ fn several_kernels_of_one_replay_are_listed_each() {
     });
 }
 
+/// Rows and columns of the values of a layer …
+const LAYER: [usize; 2] = [4096, 32];
+/// … and their bytes.
+const VALUES: u64 = (LAYER[0] * LAYER[1] * 4) as u64;
+
+/// A matrix in memory.
+fn matrix(rows: usize, columns: usize) -> Tensor<f32> {
+    let values: Vec<f32> = (0..rows * columns).map(|at| (at * 37 % 101) as f32 / 100.0 - 0.5).collect();
+    Tensor::from_array(resident(rows * columns) * 0.0 + Float::from(values), [rows, columns])
+}
+
+#[test]
+fn products_with_derivatives_are_copied_neither_for_reads_nor_for_other_products() {
+    on_each_device(|| {
+        let (x, mut w) = (matrix(LAYER[0], LAYER[1]), matrix(LAYER[1], LAYER[1]));
+        jit::eval(&(&x, &w)).unwrap();
+        let wanted = x.matmul(&w).matmul(&w).to_vec().unwrap();
+        jit::ad::enable_grad(&mut w);
+        let (product, profile) = (x.matmul(&w), profile_of(|| jit::eval(&x.matmul(&w)).unwrap()));
+        assert_eq!((profile.totals().launches, profile.totals().bytes_written), (1, VALUES), "{profile:?}");
+        let squared = product.matmul(&w);
+        let profile = profile_of(|| jit::eval(&squared).unwrap());
+        assert_eq!((profile.totals().launches, profile.totals().bytes_written), (2, 2 * VALUES), "{profile:?}");
+        assert_eq!(squared.to_vec().unwrap(), wanted);
+        // Behind the product that was written first is another value, which nothing may write in place.
+        let mut changed = product.array().clone();
+        changed.scatter(&Float::from(1e6), &UInt::from(0));
+        assert_eq!((changed.get(0).unwrap(), product.get([0, 0]).unwrap()), (1e6, x.matmul(&w).get([0, 0]).unwrap()));
+        let profile = profile_of(|| jit::eval(&product.array().gather(&UInt::from([5, 6]))).unwrap());
+        assert_eq!((profile.totals().launches, profile.totals().bytes_written), (1, 8), "{profile:?}");
+    });
+}
+
+#[test]
+fn dense_layers_with_gradients_write_each_value_once() {
+    on_each_device(|| {
+        let x = matrix(LAYER[0], LAYER[1]);
+        let layers = [matrix(LAYER[1], LAYER[1]), matrix(LAYER[1], LAYER[1])];
+        let (biases, last) = ([matrix(1, LAYER[1]), matrix(1, LAYER[1])], matrix(LAYER[1], 1));
+        let parameters = (layers, biases, last);
+        jit::eval(&(&x, &parameters)).unwrap();
+        let loss = |(layers, biases, last): &([Tensor<f32>; 2], [Tensor<f32>; 2], Tensor<f32>)| {
+            let first = (x.matmul(&layers[0]) + &biases[0]).max(0.0);
+            let second = (first.matmul(&layers[1]) + &biases[1]).max(0.0);
+            second.matmul(last).sum(..)
+        };
+        let profile = profile_of(|| jit::eval(&jit::ad::value_and_grad(loss)(&parameters).unwrap()).unwrap());
+        // Both products, the first activation, the gradients behind both products, and that of the activation: no
+        // biases that are repeated for all rows, no copies of products.
+        let written = profile.totals().bytes_written;
+        assert!((6 * VALUES..7 * VALUES).contains(&written), "{} values: {profile:?}", written as f64 / VALUES as f64);
+    });
+}
+
 #[test]
 fn profiles_nest_and_each_has_what_happened_in_it() {
     on_each_device(|| {

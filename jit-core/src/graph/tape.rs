@@ -198,6 +198,29 @@ pub(crate) fn value_without_elements(var: &Var) -> Option<Var> {
     (is_constant || matches!(of(&value), Some(Tape::Variable))).then_some(value)
 }
 
+/// Returns whether a node is no more than the value of an expression where no gradients flow: a result of an operation
+/// with a derivative of its own. The value of a variable, or of an argument, is what a program holds and uses again.
+pub(crate) fn is_result(var: &Var) -> bool {
+    var.op() == Op::Identity && matches!(of(var), Some(Tape::Result { .. }))
+}
+
+/// Returns the value that a node without elements is a copy of, if that is in memory, or will be produced there: the
+/// node gets its elements, and no kernel copies them.
+pub(crate) fn value_to_share(var: &Var) -> Option<Var> {
+    const EQUAL: u16 = flag::EFFECT | flag::LOCAL | flag::RECORDED | flag::HOSTED;
+    if var.op() != Op::Identity || var.is_evaluated() {
+        return None;
+    }
+    let mut value = var.operand(0)?;
+    while value.op() == Op::Identity && !value.has_data() {
+        value = value.operand(0)?;
+    }
+    let is_possible = (value.has_data() || value.op().is_stored())
+        && value.lanes() == var.lanes()
+        && (value.flags() ^ var.flags()) & EQUAL == 0;
+    is_possible.then_some(value)
+}
+
 /// Removes the tape of a node through which no gradients flow any more.
 pub(crate) fn release(var: &Var) {
     let tape = read(var, |record| record.tape.take());

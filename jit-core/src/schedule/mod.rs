@@ -245,7 +245,36 @@ fn can_be_evaluated(arrays: &[&Var]) -> bool {
     groups.iter().all(|group| emit::placement(&graph, group).is_ok())
 }
 
+#[inline]
 fn evaluate_missing(missing: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
+    match missing.iter().any(|var| var.op() == Op::Identity) {
+        true => evaluate_copies(missing, why, site),
+        false => evaluate_values(missing, why, site),
+    }
+}
+
+/// Evaluates values of which some are those of other nodes. They share the elements of these where they are produced in
+/// memory, as the result of a matrix product that has a derivative of its own.
+#[cold]
+fn evaluate_copies(missing: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
+    let shared: SmallVec<[Option<Var>; 4]> = missing.iter().map(|var| tape::value_to_share(var)).collect();
+    let values = missing.iter().zip(&shared).map(|(var, value)| value.as_ref().unwrap_or(var));
+    let values: Missing<'_> = values.filter(|value| !value.is_evaluated()).collect();
+    let outcome = if values.is_empty() { Ok(()) } else { evaluate_values(&values, why, site) };
+    drop(values);
+    let mut done: SmallVec<[Var; 2]> = SmallVec::new();
+    for (var, value) in missing.iter().zip(shared).filter_map(|(var, value)| Some((*var, value?))) {
+        var.share_data(&value);
+        // A program that holds the value, too, may write it in place, unless it is seen to be another one's operand.
+        if var.has_data() && value.count() == 2 {
+            done.push(var.clone());
+        }
+    }
+    finish(&mut done);
+    outcome
+}
+
+fn evaluate_values(missing: &[&Var], why: &'static str, site: Site) -> Result<(), Error> {
     static WATCHED: Once = Once::new();
     fork::watch(&WATCHED, hold);
     stats::count_evaluation();

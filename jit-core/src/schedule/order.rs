@@ -121,6 +121,20 @@ impl Graph<'_> {
         memory
     }
 
+    /// Returns the entry to read from memory for one of its lanes' values: that of the node which it is a copy of, if
+    /// that is in memory in any case.
+    fn in_memory(&self, number: u32) -> u32 {
+        let mut value = number;
+        while let entry = &self.entries[value as usize]
+            && entry.op == Op::Identity
+            && !entry.is_evaluated
+        {
+            value = entry.operands[0];
+        }
+        let entry = &self.entries[value as usize];
+        if entry.is_evaluated && entry.var.has_data() || entry.op.is_stored() { value } else { number }
+    }
+
     /// Returns whether an entry is in the condition of the loop that it belongs to: only writes of reports are.
     pub(super) fn is_in_condition(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
@@ -413,23 +427,26 @@ impl<'e> Walk<'e> {
         let frame = self.stack.last().expect("a node that is finished is on the stack");
         let mut stage = 0;
         let mut region = if var.is_pinned() { var.region() } else { RegionId::NONE };
+        let mut operands = [NONE; 3];
         for slot in 0..op.slots() {
-            let number = frame.operands[slot];
-            if number == NONE {
-                continue;
-            }
+            let is_read = matches!((op, slot), (Op::Gather, 0) | (Op::LibraryCall, _));
+            let number = match frame.operands[slot] {
+                NONE => continue,
+                operand if is_read => self.graph.in_memory(operand),
+                operand => operand,
+            };
+            operands[slot] = number;
             let entry = &mut self.graph.entries[number as usize];
             // Elements of other lanes are read from memory, so the operand is stored by an earlier kernel.
-            let is_source = matches!((op, slot), (Op::Gather, 0) | (Op::LibraryCall, _)) && !entry.is_evaluated;
+            let is_source = is_read && !entry.is_evaluated;
             entry.is_root |= is_source;
             stage = stage.max(entry.stage + u32::from(is_source || entry.is_later));
             region = region.max(entry.region);
         }
         let number = self.push(var, [NONE; 3], stage, region, NONE);
-        let frame = self.stack.last().expect("a node that is finished is on the stack");
         let entry = &mut self.graph.entries[number as usize];
         for slot in 0..op.slots() {
-            entry.operands[slot] = frame.operands[slot];
+            entry.operands[slot] = operands[slot];
         }
         (entry.is_root, entry.is_later) = (op.is_stored(), op.is_stored());
         if op == Op::LibraryCall {

@@ -71,7 +71,9 @@ fn short_blocks(op: ReduceOp, a: &Var, block: Size) -> Var {
     let blocks = Blocks::new(op, a, block);
     match () {
         () if block > SHORT => blocks.in_rounds(RUNNING),
-        () if a.cost() > MAX_COST => blocks.combined_one_by_one(&number(0), &blocks.identity),
+        () if !a.is_evaluated() && blocks.coordinates.is_none() => {
+            blocks.combined_one_by_one(&number(0), &blocks.identity)
+        }
         () => blocks.in_rounds(1),
     }
 }
@@ -102,11 +104,13 @@ impl<'a> Blocks<'a> {
         let first = record::binary(BinaryOp::Mul, &lane, &record::size(block));
         let is_whole = is_below(&lane, source.width() / block);
         let identity = record::literal(ty, scalar::identity(op, ty), 1);
-        let is_copied = block <= UNROLLED || source.cost() <= MAX_COST;
-        let coordinates = (!source.is_evaluated() && is_copied).then(|| {
+        let coordinates = (!source.is_evaluated()).then(|| {
             let (element, length) = (record::lane_index(source.width()), record::size(block));
             [BinaryOp::Div, BinaryOp::Rem].map(|op| record::binary(op, &element, &length))
         });
+        let is_copied =
+            |known: &[Var; 2]| block <= UNROLLED || gather::cost_at_another_lane(source, known, MAX_COST) <= MAX_COST;
+        let coordinates = coordinates.filter(is_copied);
         let (op, rest) = (op.as_binary(), source.width() % block);
         Blocks { op, source, block, rest, identity, lane, first, coordinates, is_whole }
     }

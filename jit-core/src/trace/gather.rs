@@ -6,6 +6,7 @@
 //! source, including 0 and 1, and for literal and computed indices. With `JIT_DEBUG` such an index is an error of the
 //! launch. To detect it, the elements are then read from memory, even if they are known.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use jit_runtime::Site;
@@ -19,10 +20,11 @@ use smallvec::SmallVec;
 use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
 use super::{local, record, region};
 use crate::graph::edges;
-use crate::graph::gradients::Scope;
+use crate::graph::gradients::{self, Scope};
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
+use crate::graph::tape;
 use crate::misuse::{self, Misuse};
 use crate::size::Size;
 
@@ -99,6 +101,28 @@ pub(crate) fn gather_once(
         Some(value) => masked(&value, mask, record::common_width([Some(index), mask, None]).into()),
         None => gather(source, index, mask),
     }
+}
+
+/// Returns what recording an expression at another lane costs, or some number above a limit if it is larger. Its parts
+/// whose values there are known cost nothing, nor does what is read from memory.
+pub(crate) fn cost_at_another_lane(source: &Var, known: &[Var], limit: u32) -> u32 {
+    let mut seen: SmallVec<[NonNull<Node>; 16]> = known.iter().map(Var::address).collect();
+    let (mut cost, mut pending) = (0, vec![source.clone()]);
+    while let Some(var) = pending.pop() {
+        if seen.contains(&var.address()) {
+            continue;
+        }
+        seen.push(var.address());
+        if is_leaf(&var) {
+            continue;
+        }
+        cost += var.op().weight();
+        if cost > limit {
+            break;
+        }
+        pending.extend(lane_slots(&var).filter_map(|slot| var.operand(slot)));
+    }
+    cost
 }
 
 /// Like [`gather`], but a source of width 1 counts as repeated to a number of elements.
@@ -275,9 +299,7 @@ impl Substitution<'_> {
         if is_leaf(var) {
             return Vec::new();
         }
-        // The source of a gather is not a per-lane value.
-        let first = usize::from(var.op() == Op::Gather);
-        let operands = (first..var.op().slots()).filter_map(|slot| var.operand(slot));
+        let operands = lane_slots(var).filter_map(|slot| var.operand(slot));
         operands.filter(|operand| !self.done.contains_key(&operand.address())).collect()
     }
 
@@ -334,10 +356,15 @@ impl Substitution<'_> {
     }
 }
 
+/// Returns the slots of the operands that a node reads at its own lane: all but the source of a gather.
+fn lane_slots(var: &Var) -> Range<usize> {
+    usize::from(var.op() == Op::Gather)..var.op().slots()
+}
+
 /// Returns whether a node has no operands that the substitution visits.
 fn is_leaf(var: &Var) -> bool {
     // Gradients flow through a node with a record of its own, not through the expression behind it.
-    let is_taped = var.flags() & flag::TAPED != 0;
+    let is_taped = var.flags() & flag::TAPED != 0 && !(gradients::is_suspended() && tape::is_result(var));
     var.width() == 1 || var.has_data() || is_taped || var.op().slots() == 0 || var.op().is_stored()
 }
 

@@ -12,8 +12,12 @@ use crate::ir::{Access, BinaryOp, Inst, Kernel, Op, Param, TOP, Type, Value};
 
 /// The bytes of a cache line.
 const LINE: i64 = 64;
-/// The columns of a tile: their lines stay in the caches, even if they share a few places there.
+/// The columns of a tile: their lines stay in the caches, even if they share some places there …
 const COLUMNS: u64 = 64;
+/// … unless their distance is a multiple of so many bytes, which leaves a cache of the first level one place or two for
+/// all of them. The next level then has places for so many.
+const CONFLICT: i64 = 2048;
+const FEW_COLUMNS: u64 = 16;
 /// The most rows of a tile.
 const MOST_ROWS: u64 = 16;
 
@@ -33,6 +37,8 @@ pub(crate) struct Tiles {
     row: u64,
     /// The number of rows in a tile.
     rows: u64,
+    /// The number of columns in a tile.
+    columns: u64,
 }
 
 /// How a value changes from lane to lane, as far as rows do not end.
@@ -95,8 +101,9 @@ impl Transposed {
         for inst in &self.insts {
             forms[inst.first.index()] = form(inst, &forms, arguments, Some(row));
         }
-        let rows = self.reads.iter().filter_map(|&(index, size)| rows_of_a_line(forms[index.index()]?, size)).max()?;
-        let tiles = Tiles { row: row as u64, rows };
+        let tiles = self.reads.iter().filter_map(|&(index, size)| tile(forms[index.index()]?, size));
+        let (rows, columns) = tiles.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
+        let tiles = Tiles { row: row as u64, rows, columns };
         // There are more rows of tiles than threads.
         (tiles.row > COLUMNS && tiles.lanes() <= width / 8).then_some(tiles)
     }
@@ -209,12 +216,13 @@ fn binary(op: BinaryOp, whole: &Op, (a, b): (Form, Form), row: Option<i64>) -> O
     }
 }
 
-/// The rows whose elements are in one cache line, if those of one row are not.
-fn rows_of_a_line(index: Form, size: i64) -> Option<u64> {
+/// The rows whose elements are in one cache line, if those of one row are not, and the columns of a tile.
+fn tile(index: Form, size: i64) -> Option<(u64, u64)> {
     let Form::Place { column, row } = index else { return None };
     let [column, row] = [column, row].map(|distance| distance.saturating_mul(size).saturating_abs());
     let is_transposed = column >= LINE && (1..LINE).contains(&row);
-    is_transposed.then(|| ((LINE / row) as u64).min(MOST_ROWS)).filter(|rows| *rows > 1)
+    let rows = is_transposed.then(|| ((LINE / row) as u64).min(MOST_ROWS)).filter(|rows| *rows > 1)?;
+    Some((rows, if column % CONFLICT == 0 { FEW_COLUMNS } else { COLUMNS }))
 }
 
 impl Tiles {
@@ -229,10 +237,10 @@ impl Tiles {
         let at = |lane: u64| if lane >= lanes.end { lanes.end } else { (lane / step * step).max(lanes.start) };
         let [first, end] = [lanes.start / self.row, lanes.end.div_ceil(self.row)];
         for top in (first..end).step_by(self.rows as usize) {
-            for left in (0..self.row).step_by(COLUMNS as usize) {
+            for left in (0..self.row).step_by(self.columns as usize) {
                 for row in top..(top + self.rows).min(end) {
                     let begin = row * self.row;
-                    let part = at(begin + left)..at(begin + (left + COLUMNS).min(self.row));
+                    let part = at(begin + left)..at(begin + (left + self.columns).min(self.row));
                     if !part.is_empty() {
                         run(part);
                     }
@@ -282,10 +290,15 @@ mod tests {
                 b.binary(BinaryOp::Add, row, x)
             })
         };
-        let tiles = |row, rows| Some(Tiles { row, rows });
+        let tiles = |row, rows| Some(Tiles { row, rows, columns: 64 });
         assert_eq!(tiles_of(&transposed(Type::F32, 1000), 300), tiles(300, 16));
         assert_eq!(tiles_of(&transposed(Type::F64, 1000), 300), tiles(300, 8));
         assert_eq!(tiles_of(&transposed(Type::U8, 1000), 300), tiles(300, 16));
+        // Whose elements would share few places in the caches.
+        for (ty, width) in [(Type::F32, 512), (Type::F32, 4096), (Type::F64, 768)] {
+            let tiles = tiles_of(&transposed(ty, width), 300).unwrap();
+            assert_eq!((tiles.row, tiles.columns), (300, 16), "{ty} {width}");
+        }
         // All of a few short rows stays in the caches.
         assert_eq!(tiles_of(&transposed(Type::F32, 1000), 64), None);
         assert_eq!(tiles_of(&transposed(Type::F32, 10), 300), None);
@@ -318,7 +331,7 @@ mod tests {
         let found = b.gather(table, index, None);
         let output = b.buffer(Type::F32, Access::Write);
         b.store(output, found);
-        assert_eq!(tiles_of(&b.finish(), 300), Some(Tiles { row: 300, rows: 16 }));
+        assert_eq!(tiles_of(&b.finish(), 300), Some(Tiles { row: 300, rows: 16, columns: 64 }));
     }
 
     #[test]
@@ -337,8 +350,10 @@ mod tests {
 
     #[test]
     fn tiles_have_each_lane_once() {
-        for (row, rows, step) in [(100, 16, 64), (65, 4, 16), (1000, 2, 32), (128, 8, 64)] {
-            let tiles = Tiles { row, rows };
+        for (row, rows, step, columns) in
+            [(100, 16, 64, 64), (65, 4, 16, 16), (1000, 2, 32, 64), (128, 8, 64, 16), (130, 8, 8, 16)]
+        {
+            let tiles = Tiles { row, rows, columns };
             for lanes in [0..10 * row, 64..7 * row + 3, 3 * row..3 * row + 1, 128..192] {
                 let mut seen = vec![0; lanes.end as usize];
                 tiles.for_each_part(lanes.clone(), step, |part| {

@@ -131,20 +131,18 @@ impl Drop for Scope {
 pub(super) fn flags_of(op: Op, ty: Type, flags: u16) -> u16 {
     let flags = flags & !(flag::GRAD | flag::DETACHED);
     match () {
-        () if is_suspended() => {
-            note_end();
-            flags | flag::DETACHED
-        }
+        () if is_suspended() => ended(flags),
         () if is_differentiable(op, ty) => flags | flag::GRAD,
         () => flags,
     }
 }
 
-/// Registers that gradients end at an operand, in a scope that asks for it.
-fn note_end() {
+/// Returns the flags of a node at an operand of which gradients end; registers that in a scope that asks for it.
+fn ended(flags: u16) -> u16 {
     if state() & WATCHED != 0 {
         let _ = FLOW.try_with(|cell| cell.set(cell.get() | ENDED));
     }
+    flags | flag::DETACHED
 }
 
 fn is_differentiable(op: Op, ty: Type) -> bool {

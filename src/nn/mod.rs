@@ -120,6 +120,7 @@ pub use traced::Traced;
 pub use jit_macros::Convert;
 
 pub(crate) use kind::are_trained;
+pub(crate) use model::change_settings;
 pub(crate) use state::path_of;
 
 use crate::tensor::Tensor;

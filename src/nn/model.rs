@@ -156,7 +156,7 @@ pub trait Model: Traverse {
 impl<M: Traverse + ?Sized> Model for M {}
 
 /// Changes all settings of a type.
-fn change_settings<S: 'static>(tree: &mut (impl Traverse + ?Sized), mut change: impl FnMut(&str, &mut S)) {
+pub(crate) fn change_settings<S: 'static>(tree: &mut (impl Traverse + ?Sized), mut change: impl FnMut(&str, &mut S)) {
     let mut settings = |path: &str, setting: &mut dyn std::any::Any| {
         if let Some(setting) = setting.downcast_mut() {
             change(path, setting);

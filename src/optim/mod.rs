@@ -33,7 +33,8 @@
 //! |---|---|
 //! | change a setting between steps | `adam.settings.rate = 0.1.into()`, a number or an array |
 //! | change a setting by a plan: warm-up, cosine, steps | [`Schedule`] |
-//! | give parts of the parameters settings of their own | [`Optimizer::with_group`] |
+//! | give parts of the parameters settings of their own; the others follow those of all | [`Optimizer::with_group`] |
+//! | give a part a multiple of the rate of all | `part.rate = part.rate.scaled(0.1)`, [`Setting::scaled`] |
 //! | leave out arrays or elements in one step | [`Optimizer::step_masked`] |
 //! | leave out what had no gradient | [`Optimizer::with_skip`] |
 //! | bound the gradients | [`clip_norm`], [`clip_value`] |
@@ -44,6 +45,7 @@
 
 mod adam;
 mod clip;
+mod group;
 mod leaf;
 mod loss_scaler;
 mod method;

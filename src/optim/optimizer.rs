@@ -8,6 +8,7 @@ use jit_core::trees::{map_floats, owned_with_paths};
 use jit_runtime::ir::Type;
 
 use super::Method;
+use super::group::{Group, check_part};
 use super::leaf::{LeafStep, Masks, Zeros};
 use crate::nn::{are_trained, path_of};
 use crate::{Float64, Mask, Site, Traverse, VisitorMut};
@@ -16,20 +17,13 @@ use crate::{Float64, Mask, Site, Traverse, VisitorMut};
 /// [`Adam`](super::Adam) and [`AdamW`](super::AdamW).
 #[derive(Clone, Traverse)]
 pub struct Optimizer<P: Traverse, M: Method> {
-    /// The settings of all parameters that are in no group.
+    /// The settings of all parameters; of those in a group, where the group has none of its own.
     pub settings: M,
     groups: Vec<Group<M>>,
     skip: Skip,
     states: Vec<P>,
     /// The counters of each array of the parameters.
     counters: Vec<Vec<Float64>>,
-}
-
-/// Parameters with settings of their own.
-#[derive(Clone, Traverse)]
-struct Group<M: Method> {
-    path: String,
-    settings: M,
 }
 
 /// What a step leaves out because nothing flowed to it: parameters, and their state, stay as they are.
@@ -61,10 +55,15 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         Optimizer { settings, groups: Vec::new(), skip: Skip::Nothing, states, counters }
     }
 
-    /// Gives a part of the parameters settings of its own, which begin as those of all. The part is named by its path,
-    /// as [`leaves`](crate::leaves) returns it, or by its name in a state: `encoder` has all that is in
+    /// Gives a part of the parameters settings of its own. The part is named by its path, as
+    /// [`leaves`](crate::leaves) returns it, or by its name in a state: `encoder` has all that is in
     /// `encoder.layers[0].weights`, which is `encoder.layers.0.weights`, too. Of groups that have an array in common,
     /// the one with the longest path has it.
+    ///
+    /// A [`Setting`](super::Setting) that the group does not replace follows that of all parameters, whenever it
+    /// changes; one that is [`scaled`](super::Setting::scaled) follows at this ratio. So a schedule of the rate is that
+    /// of all groups. A setting that is replaced by a number or an array stays that, and what is no `Setting` (whether
+    /// a momentum is Nesterov's, or there is one at all) stays as it was when the group was made.
     ///
     /// ```
     /// use jit::optim::Sgd;
@@ -82,6 +81,11 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
     /// sgd.step(&mut line, &gradient);
     /// assert_eq!((line.slope.item()?, line.offset.item()?), (0.5, 0.75));
     /// sgd.group("offset").rate = 0.125.into();
+    ///
+    /// // A tenth of the rate of all, whatever that is.
+    /// let mut sgd = Sgd::new(&line, 0.5).with_group("offset", |offset| offset.rate = offset.rate.scaled(0.1));
+    /// sgd.settings.rate = 2.0.into();
+    /// assert_eq!(sgd.group("offset").rate.values().item()?, 0.2);
     /// # Ok::<(), jit::Error>(())
     /// ```
     ///
@@ -95,7 +99,8 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         self
     }
 
-    /// Returns the settings of a part of the parameters; see [`Optimizer::with_group`].
+    /// Returns the settings of a part of the parameters, with the present values of those that follow; see
+    /// [`Optimizer::with_group`].
     ///
     /// # Panics
     ///
@@ -109,11 +114,11 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
                 if let Some(form) = self.states.first() {
                     check_part(&path, form);
                 }
-                self.groups.push(Group { path, settings: self.settings.clone() });
+                self.groups.push(Group::new(path, &self.settings));
                 self.groups.len() - 1
             }
         };
-        &mut self.groups[position].settings
+        self.groups[position].updated(&self.settings)
     }
 
     /// Sets what steps leave out because nothing flowed to it.
@@ -214,8 +219,12 @@ impl<P: Traverse + Clone, M: Method> Optimizer<P, M> {
         for group in &self.groups {
             check_part(&group.path, parameters);
         }
+        let mut groups = self.groups.clone();
+        groups.iter_mut().for_each(|group| {
+            group.updated(&self.settings);
+        });
         let of = |leaf: &str| {
-            let groups = self.groups.iter().filter(|group| has(&group.path, leaf));
+            let groups = groups.iter().filter(|group| group.has(leaf));
             groups.max_by_key(|group| group.path.len()).map_or(&self.settings, |group| &group.settings).clone()
         };
         owned_with_paths(parameters).iter().map(|(path, _)| of(path)).collect()
@@ -232,21 +241,4 @@ fn keep_others(tree: &mut impl Traverse, other: &impl Traverse) {
             *var = other;
         }
     }));
-}
-
-/// Returns whether a part of a value has an array.
-fn has(part: &str, leaf: &str) -> bool {
-    path_of(leaf).strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// Panics if a value has no part of this path.
-#[track_caller]
-fn check_part(part: &str, tree: &impl Traverse) {
-    let all = owned_with_paths(tree);
-    if !all.iter().any(|(path, _)| has(part, path)) {
-        let names = all.iter().map(|(path, _)| format!("`{path}`")).collect::<Vec<_>>().join(", ");
-        Misuse::new(format!("the parameters have no part `{part}`"), Site::here())
-            .hint(&format!("their arrays are {names}"))
-            .panic();
-    }
 }

@@ -573,3 +573,47 @@ fn a_traversal_without_variables_says_what_to_write_there() {
     });
     assert_eq!(of_argument(&Float64::from([2.0])).unwrap().item().unwrap(), 2.0);
 }
+
+/// Multiplies by a field.
+struct Times(Float);
+
+impl CustomOp for Times {
+    type Input = Float;
+    type Output = Float;
+    type Saved = ();
+
+    fn name(&self) -> &str {
+        "times"
+    }
+
+    fn forward(&self, x: &Float) -> (Float, ()) {
+        (x * &self.0, ())
+    }
+
+    fn backward(&self, (): &(), gradient: &Float) -> jit::Result<Float> {
+        Ok(gradient * self.0.detach())
+    }
+}
+
+/// Nothing flows to arrays in fields of an operation, which was not said anywhere.
+#[test]
+fn an_array_with_gradients_in_a_field_of_an_operation_causes_a_warning() {
+    let test = "custom::an_array_with_gradients_in_a_field_of_an_operation_causes_a_warning";
+    if let Some(text) = crate::process::alone(test, "") {
+        let warning = "`times` reads an array that carries gradients and is not part of its input: nothing flows to it";
+        assert_eq!(text.matches(warning).count(), 1, "{text}");
+        assert!(text.contains("tests/autodiff/custom.rs"), "{text}");
+        return;
+    }
+    jit::set_log_level(jit::Level::Warn);
+    let (mut x, mut k) = (Float::from([2.0, 3.0]), Float::from(5.0));
+    x.enable_grad();
+    // A constant, and one that says so, are none to warn of.
+    custom(Times(k.clone()), &x).backward().unwrap();
+    k.enable_grad();
+    custom(Times(k.detach()), &x).backward().unwrap();
+    assert_eq!(x.grad().to_vec().unwrap(), [10.0, 10.0]);
+    custom(Times(k.clone()), &x).backward().unwrap();
+    custom(Times(&k * 2.0), &x).backward().unwrap();
+    assert_eq!((x.grad().to_vec().unwrap(), k.grad().item().unwrap()), (vec![25.0, 25.0], 0.0));
+}

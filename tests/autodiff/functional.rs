@@ -196,3 +196,59 @@ fn a_function_that_was_called_is_differentiated_again_after_evaluations() {
         }
     });
 }
+
+/// A loss that the host had computed of what it read had a gradient of zero, without an error.
+#[test]
+fn results_that_the_host_computes_have_no_derivative() {
+    on_each_device(|| {
+        let (x, one) = (Float64::from([1.0, 2.0]).make_opaque(), || Float64::from([1.0, 1.0]));
+        let by_host = |x: &Float64| Float64::from(x.square().sum().item().unwrap() * 2.0);
+        let before_another = |x: &Float64| {
+            let sum = x.sum().item().unwrap();
+            assert_eq!(ad::grad(|x: &Float64| x.square())(x).unwrap().len(), 2);
+            Float64::from(sum)
+        };
+        let by_list = |x: &Float64| Float64::from(x.exp().to_vec().unwrap());
+        let errors = [
+            ad::grad(by_host)(&x).map(drop).unwrap_err(),
+            ad::grad(by_list)(&x).map(drop).unwrap_err(),
+            ad::grad(before_another)(&x).map(drop).unwrap_err(),
+            ad::value_and_grad(|x: &Float64| (by_host(x), x.clone()))(&x).map(drop).unwrap_err(),
+            ad::vjp(by_host, &x).map(drop).unwrap_err(),
+            ad::jvp(by_host, &x, &one()).map(drop).unwrap_err(),
+            ad::hvp(by_host, &x, &one()).map(drop).unwrap_err(),
+        ];
+        for error in errors.map(|error| error.to_string()) {
+            let wanted =
+                "the result does not depend on the argument, but the host has read what does at tests/autodiff";
+            assert!(error.contains(wanted) && error.contains("constants"), "{error}");
+        }
+        let zero = ad::allow_no_grad(|| ad::grad(by_host)(&x)).unwrap();
+        assert_eq!(zero.to_vec().unwrap(), [0.0, 0.0]);
+    });
+}
+
+#[test]
+fn constants_have_a_derivative_of_zero_whatever_the_host_reads_elsewhere() {
+    on_each_device(|| {
+        let x = Float64::from([1.0, 2.0]).make_opaque();
+        let zero = |f: fn(&Float64) -> Float64| ad::grad(f)(&x).unwrap().to_vec().unwrap();
+        assert_eq!(zero(|_| Float64::from(3.0)), [0.0, 0.0]);
+        // What is read carries no gradients.
+        assert_eq!(zero(|x| Float64::from(x.detach().sum().item().unwrap())), [0.0, 0.0]);
+        // The second derivative of a linear function, whose value is read; its slope does not depend on the argument.
+        let slope = |x: &Float64| {
+            let linear = |x: &Float64| {
+                let y = x.sum() * 3.0;
+                assert_eq!(y.item().unwrap(), 9.0);
+                y
+            };
+            ad::grad(linear)(x).unwrap().sum()
+        };
+        assert_eq!(ad::grad(slope)(&x).unwrap().to_vec().unwrap(), [0.0, 0.0]);
+        // A read before the call, and one that decides a branch of the host.
+        let y = ad::value_and_grad(|x: &Float64| if x.sum().item().unwrap() > 0.0 { x * 2.0 } else { x * 0.0 });
+        assert_eq!(y(&x).unwrap().1.to_vec().unwrap(), [2.0, 2.0]);
+        assert_eq!(zero(|_| Float64::from(3.0)), [0.0, 0.0]);
+    });
+}

@@ -39,6 +39,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jit::Float64;
 
+#[path = "../shared/alone.rs"]
+mod process;
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;
 

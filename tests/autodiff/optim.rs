@@ -183,6 +183,69 @@ fn groups_have_settings_of_their_own() {
     assert_eq!(got, [0.5, 0.75, 0.0, -0.5]);
 }
 
+/// A schedule of the rate that did not reach a group whose weight decay alone differed left its rate as it was.
+#[test]
+fn a_group_follows_the_settings_that_it_does_not_replace() {
+    let _turn = alone();
+    let decayed = |p: f64, g: f64, rate: f64, decay: f64| p - rate * (g + decay * p);
+    let rates = [0.5, 0.25, 0.125, 1.0];
+    // The first parameter has a tenth of the rate of all, the last one another weight decay.
+    let plain = |p: f64, g: f64, _: &mut [f64; 3], t: i32, position: usize| {
+        let rate = rates[(t - 1) as usize % rates.len()];
+        match position {
+            3 => decayed(p, g, rate, 0.0),
+            _ => decayed(p, g, 0.1 * rate, 0.5),
+        }
+    };
+    let set = |number: usize, sgd: &mut Sgd<Parameters>| sgd.settings.rate = rates[number % rates.len()].into();
+    on_each_device(|| {
+        let sgd = Sgd::new(&parameters(), 7.0)
+            .with_weight_decay(0.5)
+            .with_group("bias", |bias| bias.weight_decay = Some(0.0.into()))
+            .with_group("weights", |weights| weights.rate = weights.rate.scaled(0.1));
+        let direct = |number: usize, p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>| {
+            set(number, sgd);
+            sgd.step(p, g);
+        };
+        check_where(&sgd, direct, &plain, |_, _| true);
+        frozen::clear();
+        let replayed = |number: usize, p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>| {
+            set(number, sgd);
+            frozen(p, g, sgd);
+        };
+        check_where(&sgd, replayed, &plain, |_, _| true);
+        assert!(frozen::stats().recordings <= 2, "{:?}", frozen::stats());
+        // A schedule on the device, within the step.
+        scheduled::clear();
+        let round = std::cell::RefCell::new(Float64::opaque(0.0));
+        let on_device = |_, p: &mut Parameters, g: &Parameters, sgd: &mut Sgd<Parameters>| {
+            scheduled(p, g, sgd, &mut round.borrow_mut());
+        };
+        let with_schedule = |p: f64, g: f64, _: &mut [f64; 3], t: i32, position: usize| match position {
+            3 => decayed(p, g, 0.5 / f64::from(t), 0.0),
+            _ => decayed(p, g, 0.05 / f64::from(t), 0.5),
+        };
+        check_where(&sgd, on_device, &with_schedule, |_, _| true);
+        assert!(scheduled::stats().recordings <= 2, "{:?}", scheduled::stats());
+    });
+}
+
+#[test]
+fn the_settings_of_a_group_are_read_as_they_are() {
+    let mut adam = AdamW::new(&parameters(), 0.5).with_group("bias", |bias| bias.rate = bias.rate.scaled(0.5));
+    adam.settings.rate = 4.0.into();
+    adam.settings.weight_decay = 0.25.into();
+    let read = |setting: &Setting| setting.values().item().unwrap();
+    let bias = adam.group("bias");
+    assert_eq!((read(&bias.rate), read(&bias.weight_decay)), (2.0, 0.25));
+    // Another ratio of the ratio; a number ends it.
+    bias.rate = bias.rate.scaled(0.5);
+    bias.weight_decay = 0.125.into();
+    (adam.settings.rate, adam.settings.weight_decay) = (8.0.into(), 0.75.into());
+    let bias = adam.clone().group("bias").clone();
+    assert_eq!((read(&bias.rate), read(&bias.weight_decay)), (2.0, 0.125));
+}
+
 #[test]
 #[should_panic(expected = "the parameters have no part `weight`")]
 fn groups_are_named_by_whole_paths() {

@@ -255,3 +255,77 @@ fn recordings_with_empty_results_are_loaded() {
         Ok(())
     });
 }
+
+#[derive(TracedEnum)]
+enum Ball {
+    Flying { height: Float, speed: Float },
+    Resting(UInt),
+}
+
+#[freeze]
+fn fall(ball: &Traced<Ball>, time: &Float) -> (Traced<Ball>, Float) {
+    fall_for(ball, time)
+}
+
+#[jit]
+fn fall_for(ball: &Traced<Ball>, time: &Float) -> (Traced<Ball>, Float) {
+    #[traced]
+    match ball {
+        Ball::Flying { height, speed } => {
+            (Ball::Flying { height: height - speed * time, speed: speed.clone() }.into(), height.clone())
+        }
+        Ball::Resting(since) => (Ball::Resting(since + 1).into(), Float::from(0.0)),
+    }
+}
+
+/// Enums whose variant differs by lane could be saved, but functions that return them did not compile with `load`.
+#[test]
+fn results_whose_variant_differs_by_lane_are_loaded() {
+    on_each_device(|| {
+        let file = File::new("variants");
+        let flying = |height: f32| Ball::Flying { height: Float::opaque(height), speed: Float::opaque(2.0) };
+        let balls: Traced<Ball> = [flying(5.0), Ball::Resting(UInt::opaque(7)), flying(8.0)].into_iter().collect();
+        let call = || {
+            let (next, heights) = fall(&balls, &Float::opaque(0.5));
+            let (_, next_heights) = fall_for(&next, &Float::from(0.0));
+            (next.variant().to_vec().unwrap(), values(&heights), values(&next_heights))
+        };
+        fall::clear();
+        let wanted = (vec![0, 1, 0], vec![5.0, 0.0, 8.0], vec![4.0, 0.0, 7.0]);
+        assert_eq!(call(), wanted);
+        fall::save(&file)?;
+        fall::clear();
+        fall::load(&file)?;
+        assert_eq!(call(), wanted);
+        assert_eq!(fall::stats().recordings, 0, "{}", fall::explain());
+        Ok(())
+    });
+}
+
+#[freeze]
+fn descend(x: &Float64, sgd: &jit::optim::Sgd<Float64>) -> (Float64, jit::optim::Sgd<Float64>) {
+    let (mut x, mut sgd) = (x.clone(), sgd.clone());
+    let gradient = &x * 2.0;
+    sgd.step(&mut x, &gradient);
+    (x, sgd)
+}
+
+#[test]
+fn optimisers_with_groups_are_loaded() {
+    on_each_device(|| {
+        let file = File::new("groups");
+        let x = Float64::from(8.0).make_opaque();
+        let sgd = jit::optim::Sgd::new(&x, 0.5).with_group("", |all| all.rate = all.rate.scaled(0.5));
+        descend::clear();
+        let (y, _) = descend(&x, &sgd);
+        assert_eq!(y.item()?, 4.0);
+        descend::save(&file)?;
+        descend::clear();
+        descend::load(&file)?;
+        let (y, mut sgd) = descend(&x, &sgd);
+        assert_eq!((y.item()?, descend::stats().recordings), (4.0, 0), "{}", descend::explain());
+        sgd.settings.rate = 0.25.into();
+        assert_eq!(descend(&y, &sgd).0.item()?, 3.0);
+        Ok(())
+    });
+}

@@ -10,6 +10,7 @@ mod files;
 mod first_steps;
 mod halves;
 mod init;
+mod nested;
 mod reference;
 mod state;
 mod together;

@@ -6,15 +6,15 @@
 
 use std::fmt;
 
-use jit_runtime::Site;
+use jit_runtime::{Error, Site};
 
 use super::{Array, Integer, LocalEntry, Mask, UInt, trees};
 use crate::graph::Var;
 use crate::misuse::{self, Misuse};
 use crate::schedule;
 use crate::trace::{record, tables};
-use crate::traverse::leaves::Leaves;
-use crate::traverse::{Traverse, Visitor, VisitorMut, zero_like};
+use crate::traverse::leaves::{Leaves, describe};
+use crate::traverse::{Build, LeafReader, Signature, SignatureLeaf, Traverse, Visitor, VisitorMut, zero_like};
 
 /// An enum whose variant can differ by lane. It is derived: `#[derive(TracedEnum)]`.
 ///
@@ -277,6 +277,28 @@ impl<E: TracedEnum> Traverse for Traced<E> {
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
         visitor.field("variant", &mut self.variant);
         E::__jit_lend(&mut self.fields, visitor);
+    }
+}
+
+/// The host values of the fields must be those of their defaults, as those of arrays and structures of them always are.
+impl<E: TracedEnum> Build for Traced<E> {
+    fn build(leaves: &mut LeafReader<'_>) -> Result<Self, Error> {
+        let mut value = Traced::default();
+        let mut arrays = Vec::new();
+        for leaf in Signature::of(&value)?.leaves() {
+            match leaf {
+                SignatureLeaf::Array(ty, _) => arrays.push(leaves.array(*ty)?),
+                SignatureLeaf::Host(default) => {
+                    let expected = format!("{} by default", describe(default));
+                    let found = leaves.host(&expected)?;
+                    if found != *default {
+                        return Err(leaves.wrong(&describe(&found), &expected));
+                    }
+                }
+            }
+        }
+        Leaves::of_arrays(arrays).write(&mut value);
+        Ok(value)
     }
 }
 

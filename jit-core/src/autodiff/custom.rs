@@ -1,5 +1,8 @@
 //! Operations whose derivatives users write.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jit_runtime::log::{self, Level};
 use jit_runtime::{Error, ErrorKind, Site};
 
 use super::form::{filled, flows_of, hollow, with_arrays};
@@ -10,6 +13,9 @@ use crate::graph::tape::{self, Call, Flow, Rule};
 use crate::misuse;
 use crate::trace::record;
 use crate::traverse::{Traverse, owned_arrays};
+
+/// Whether there was a warning of an array that an operation reads beside its input.
+static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
 /// An operation with a derivative of its own: one that is cheaper, more exact, or other than that of the operations
 /// that compute it.
@@ -44,7 +50,8 @@ use crate::traverse::{Traverse, owned_arrays};
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 pub trait CustomOp: Send + Sync + 'static {
-    /// What the operation takes.
+    /// What the operation takes. Gradients flow to the arrays in it alone: arrays in fields of the operation are
+    /// constants, and the first one that carries gradients causes a warning.
     type Input: Traverse + Clone + Send + Sync;
     /// What it returns.
     type Output: Traverse + Clone + Send + Sync;
@@ -91,8 +98,12 @@ pub fn custom<O: CustomOp>(op: O, input: &O::Input) -> O::Output {
     let mut constants = input.clone();
     with_arrays(&mut constants, inputs.iter().map(record::detached).collect::<Vec<_>>());
     let (mut output, saved) = {
-        let _suspended = Scope::begin(true);
-        op.forward(&constants)
+        let scope = Scope::begin_watched();
+        let both = op.forward(&constants);
+        if scope.has_ended_some() {
+            warn_of_captured(op.name(), site);
+        }
+        both
     };
     let (passed, results) = (owned_arrays(&constants), owned_arrays(&output));
     let mut kept = owned_arrays(&saved);
@@ -106,6 +117,22 @@ pub fn custom<O: CustomOp>(op: O, input: &O::Input) -> O::Output {
     let rule = || -> Box<dyn Rule> { Box::new(CustomRule { op, input, output: form, saved, origins }) };
     with_arrays(&mut output, tape::attach(&results, inputs, kept, rule, site));
     output
+}
+
+/// Warns of the first operation that reads an array with gradients from a field or a closure: it is no input, so
+/// nothing flows to it.
+#[cold]
+fn warn_of_captured(name: &str, site: Site) {
+    if HAS_WARNED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    log::emit(Level::Warn, || {
+        format!(
+            "`{name}` reads an array that carries gradients and is not part of its input: nothing flows to it \
+             ({site})\n  \
+             help: pass it as a part of `CustomOp::Input`, or `detach()` it if it is a constant"
+        )
+    });
 }
 
 /// What a value is that an operation saves, so that its derivative can be differentiated by it.

@@ -8,6 +8,7 @@ use jit_runtime::{Error, ErrorKind, Site};
 
 use super::form::with_arrays;
 use super::forward::Tangents;
+use super::isolate::is_allowed;
 use super::loss::Loss;
 use super::reverse::Gradients;
 use super::vertex::{Source, Value, Vertex, carries, leading_to, order_to};
@@ -38,7 +39,7 @@ fn arguments<X: Traverse + Clone>(x: &X) -> (X, Called, Vec<Var>) {
 
 /// Calls a function that is to be differentiated. Its values carry gradients also where others do not, as in operations
 /// with derivatives of their own; its derivatives do not there.
-fn recorded<Y>(function: impl FnOnce() -> Y) -> Y {
+pub(super) fn recorded<Y>(function: impl FnOnce() -> Y) -> Y {
     let _resumed = gradients::is_suspended().then(|| Scope::begin(false));
     function()
 }
@@ -96,13 +97,16 @@ pub(crate) struct Called {
     results: Vec<Var>,
     vertices: Vec<Vertex>,
     is_nested: bool,
+    /// Where the host has read a value before the call.
+    read_before: Option<Site>,
 }
 
 impl Called {
     /// Begins a call.
     pub(crate) fn begin() -> Called {
         let number = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
-        Called { number, arguments: Vec::new(), results: Vec::new(), vertices: Vec::new(), is_nested: false }
+        let (arguments, results, vertices) = (Vec::new(), Vec::new(), Vec::new());
+        Called { number, arguments, results, vertices, is_nested: false, read_before: gradients::replace_read(None) }
     }
 
     /// Returns a value as an argument by which the function is differentiated. With `is_variable`, gradients of
@@ -121,10 +125,15 @@ impl Called {
     ///
     /// # Errors
     ///
-    /// When the results are computed through something that has no derivative.
+    /// When the results are computed through something that has no derivative, or by the host.
+    #[track_caller]
     pub(crate) fn end(&mut self, arguments: impl Iterator<Item = Var>, results: Vec<Var>) -> Result<(), Error> {
+        let read = gradients::replace_read(self.read_before.take());
         self.arguments = arguments.collect();
         let vertices = between(&results, &self.arguments)?;
+        if let Some(read) = read.filter(|_| vertices.is_empty() && !is_allowed()) {
+            return Err(computed_by_host(read));
+        }
         self.is_nested = is_nested(&vertices, self.number);
         self.vertices = without_states(vertices);
         self.results = results;
@@ -159,20 +168,25 @@ impl Called {
         }
     }
 
-    /// Ends a call of a function of some value. Returns what it returns, and its gradient.
+    /// Ends a call of a function with a result. Returns the gradients of the arguments; the result carries gradients
+    /// from here on only if another derivative uses it.
     #[track_caller]
-    fn value_and_gradient<X, L>(mut self, mut result: L, arguments: Vec<Var>, x: &X) -> Result<(L, X), Error>
-    where
-        X: Traverse + Clone,
-        L: Loss,
-    {
+    pub(super) fn gradients_of(&mut self, result: &mut impl Loss, arguments: Vec<Var>) -> Result<Vec<Var>, Error> {
         self.end(arguments.into_iter(), vec![result.objective()])?;
-        self.add_results(owned_arrays(&result).into_iter().skip(1));
+        self.add_results(owned_arrays(result).into_iter().skip(1));
         let gradients = self.pull_back(&[weight::number(result.objective().ty(), 1.0)])?;
-        let mut gradient = x.clone();
-        with_arrays(&mut gradient, gradients);
-        with_arrays(&mut result, self.results());
-        Ok((result, gradient))
+        with_arrays(result, self.results());
+        Ok(gradients)
+    }
+
+    /// Returns whether gradients flow to the results.
+    pub(super) fn has_flow(&self) -> bool {
+        !self.vertices.is_empty()
+    }
+
+    /// Returns whether another derivative may use the results.
+    pub(super) fn is_nested(&self) -> bool {
+        self.is_nested
     }
 
     /// Checks that gradients are like the results.
@@ -223,6 +237,16 @@ fn final_flow(flow: Option<Var>, like: &Var) -> Var {
     }
 }
 
+/// Returns the error of a result without gradients, after the host has read a value with gradients.
+#[cold]
+#[track_caller]
+fn computed_by_host(read: Site) -> Error {
+    let message = format!("the result does not depend on the argument, but the host has read what does at {read}");
+    let hint = "numbers that the host computes are constants: compute the result with arrays; \
+        in `ad::allow_no_grad` its derivative is zero";
+    Error::new(ErrorKind::InvalidArgument, message).at(Site::here()).with_hint(hint)
+}
+
 /// Checks that the arrays of a tangent or gradient are like those that it belongs to.
 fn check(what: &str, like: &[Var], given: &[Var], site: Site) -> Result<(), Error> {
     let fits =
@@ -257,7 +281,9 @@ fn check(what: &str, like: &[Var], given: &[Var], site: Site) -> Result<(), Erro
 ///
 /// # Errors
 ///
-/// The function that is returned fails when the value is computed through something that has no derivative.
+/// The function that is returned fails when the value is computed through something that has no derivative; or when it
+/// does not depend on the argument, and the host has read a value that does: numbers of the host are constants. In
+/// [`allow_no_grad`](super::allow_no_grad) its derivative is zero.
 #[track_caller]
 pub fn grad<X, L, F>(function: F) -> impl Fn(&X) -> Result<X, Error>
 where
@@ -285,10 +311,12 @@ where
     let site = Site::here();
     move |x| {
         let _line = site.enter(None);
-        let (copy, called, arguments) = arguments(x);
-        let result = recorded(|| function(&copy));
+        let (copy, mut called, arguments) = arguments(x);
+        let mut result = recorded(|| function(&copy));
         drop(copy);
-        called.value_and_gradient(result, arguments, x)
+        let mut gradient = x.clone();
+        with_arrays(&mut gradient, called.gradients_of(&mut result, arguments)?);
+        Ok((result, gradient))
     }
 }
 
@@ -307,8 +335,7 @@ where
 ///
 /// # Errors
 ///
-/// When the result is computed through something that has no derivative. The function fails for gradients whose arrays
-/// are not like those of the result.
+/// As [`grad`], for the result. The function fails for gradients whose arrays are not like those of the result.
 #[track_caller]
 #[expect(clippy::type_complexity, reason = "the type of a closure has no name")]
 pub fn vjp<X, Y, F>(function: F, x: &X) -> Result<(Y, impl Fn(&Y) -> Result<X, Error> + use<X, Y, F>), Error>
@@ -350,8 +377,7 @@ where
 ///
 /// # Errors
 ///
-/// When the result is computed through something that has no derivative, or the arrays of the tangent are not like
-/// those of the argument.
+/// As [`grad`], for the result, and when the arrays of the tangent are not like those of the argument.
 #[track_caller]
 pub fn jvp<X, Y>(function: impl FnOnce(&X) -> Y, x: &X, tangent: &X) -> Result<(Y, Y), Error>
 where

@@ -9,6 +9,7 @@
 //! | variables: `enable_grad`, `grad`, `backward`, …; those of whole values | `variable`, `trees` |
 //! | traversals from several values, several times; scopes that gradients leave at their end | `traversal`, `isolate` |
 //! | derivatives of functions, to any order; what these return | `functional`, `loss` |
+//! | … of functions that change their argument | `in_place` |
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
 //! | the graph as gradients see it | `vertex` |
 //! | reverse and forward mode | `reverse`, `forward` |
@@ -30,6 +31,7 @@ mod factors;
 mod form;
 mod forward;
 mod functional;
+mod in_place;
 mod inside;
 mod isolate;
 mod loops;
@@ -58,6 +60,7 @@ pub use custom::{CustomOp, custom};
 pub use draw::graphviz;
 pub(crate) use functional::Called;
 pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
+pub use in_place::value_and_grad_in_place;
 pub use isolate::{allow_no_grad, isolate};
 pub use loss::Loss;
 pub use report::{Retained, retained, whos};

@@ -75,8 +75,8 @@ impl Drop for Flowing {
     }
 }
 
-pub(super) const NO_VARIABLE: &str =
-    "call `enable_grad` on an array before it is used; `backward_keep` lets gradients flow again";
+pub(super) const NO_VARIABLE: &str = "call `enable_grad` on an array before it is used; `backward_keep` lets gradients \
+    flow again; numbers that the host has read, and what it computes from them, are constants";
 
 const SUSPENDED: &str = "gradients are suspended here, as they are in derivatives of operations: `ad::resume` makes \
     variables there, and `ad::grad` needs none";

@@ -7,9 +7,10 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use jit_runtime::Site;
 use jit_runtime::ir::{Type, UnaryOp};
 
-use super::node::flag;
+use super::node::{Var, flag};
 use super::op::Op;
 
 /// Values that are recorded carry no gradients.
@@ -20,11 +21,28 @@ const CHOSEN: u8 = 2;
 const LISTED: u8 = 4;
 /// The nodes that carry gradients get the name of a scope.
 const NAMED: u8 = 8;
+/// It is noted if gradients end at an operand because they are suspended.
+const WATCHED: u8 = 16;
+/// Gradients have ended so.
+const ENDED: u8 = 32;
 /// What stays in scopes inside.
 const NOTED: u8 = LISTED | NAMED;
 
 thread_local! {
     static FLOW: Cell<u8> = const { Cell::new(0) };
+    static READ: Cell<Option<Site>> = const { Cell::new(None) };
+}
+
+/// Registers that the host reads a value, if gradients flow through it.
+pub(crate) fn note_read(var: &Var, site: Site) {
+    if var.flags() & flag::GRAD != 0 {
+        replace_read(Some(site));
+    }
+}
+
+/// Replaces the line where this thread has last read a value through which gradients flow; returns the one before.
+pub(crate) fn replace_read(site: Option<Site>) -> Option<Site> {
+    READ.try_with(|cell| cell.replace(site)).unwrap_or(None)
 }
 
 fn state() -> u8 {
@@ -71,6 +89,16 @@ impl Scope {
         Scope::change(|state| state & NOTED | own)
     }
 
+    /// Begins a scope without gradients, which notes whether some end in it.
+    pub(crate) fn begin_watched() -> Scope {
+        Scope::change(|state| state & NOTED | SUSPENDED | WATCHED)
+    }
+
+    /// Returns whether gradients have ended at an operand in this scope, outside of scopes in it.
+    pub(crate) fn has_ended_some(&self) -> bool {
+        state() & ENDED != 0
+    }
+
     /// Begins a scope in which gradients flow to some operands only.
     pub(super) fn begin_chosen() -> Scope {
         Scope::change(|state| state & NOTED | CHOSEN)
@@ -103,10 +131,18 @@ impl Drop for Scope {
 pub(super) fn flags_of(op: Op, ty: Type, flags: u16) -> u16 {
     let flags = flags & !(flag::GRAD | flag::DETACHED);
     match () {
-        () if is_suspended() => flags | flag::DETACHED,
+        () if is_suspended() => ended(flags),
         () if is_differentiable(op, ty) => flags | flag::GRAD,
         () => flags,
     }
+}
+
+/// Returns the flags of a node at an operand of which gradients end; registers that in a scope that asks for it.
+fn ended(flags: u16) -> u16 {
+    if state() & WATCHED != 0 {
+        let _ = FLOW.try_with(|cell| cell.set(cell.get() | ENDED));
+    }
+    flags | flag::DETACHED
 }
 
 fn is_differentiable(op: Op, ty: Type) -> bool {

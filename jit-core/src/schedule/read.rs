@@ -12,7 +12,7 @@ use jit_runtime::{Error, Site};
 
 use super::evaluate;
 use crate::capture::{host_call, launches};
-use crate::graph::Var;
+use crate::graph::{Var, gradients};
 
 /// The elements of an array for the host.
 pub(crate) enum HostElements {
@@ -28,6 +28,7 @@ pub(crate) enum HostElements {
 /// When the evaluation fails, and in a frozen function, except in its host calls.
 pub(crate) fn read_for_host(var: &Var, why: &'static str, site: Site) -> Result<HostElements, Error> {
     events::note_read(site);
+    gradients::note_read(var, site);
     if let Some(seen) = read_foreign(var, why, site)? {
         return Ok(seen);
     }

@@ -23,8 +23,11 @@ const LONG: usize = 512;
 const UNROLLED: usize = 8;
 /// So many elements are read at a time.
 const ROUND: usize = 8;
-/// Elements that cost more than this to compute are not computed several at a time.
+/// Elements that cost more than this to compute are not computed several at a time …
 const MAX_COST: u32 = 32;
+/// … unless that is because of what other kernels compute, and the rest costs no more than this: less than writing it
+/// to memory and reading it, even if it is computed a second time for something else.
+const CHEAP: u32 = 16;
 
 /// Combines each block of lanes into one value; the last block may be shorter.
 #[track_caller]
@@ -108,8 +111,10 @@ impl<'a> Blocks<'a> {
             let (element, length) = (record::lane_index(source.width()), record::size(block));
             [BinaryOp::Div, BinaryOp::Rem].map(|op| record::binary(op, &element, &length))
         });
-        let is_copied =
-            |known: &[Var; 2]| block <= UNROLLED || gather::cost_at_another_lane(source, known, MAX_COST) <= MAX_COST;
+        let is_copied = |known: &[Var; 2]| {
+            let is_cheap = || gather::cost_at_another_lane(source, known, CHEAP) <= CHEAP;
+            block <= UNROLLED || source.cost() <= MAX_COST || is_cheap()
+        };
         let coordinates = coordinates.filter(is_copied);
         let (op, rest) = (op.as_binary(), source.width() % block);
         Blocks { op, source, block, rest, identity, lane, first, coordinates, is_whole }

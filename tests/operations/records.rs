@@ -61,6 +61,9 @@ fn records<T: Corners>() {
         scattered::<T, u64>(count, 3, &all, |number| number as u64);
         // One is missing, and one is written twice.
         scattered::<T, u32>(count, 0, &all[1..], |number| number as u32);
+        // As many as a record has, but of two records.
+        let next: Vec<usize> = (1..=count).collect();
+        scattered::<T, u32>(count, 0, &next, |number| number as u32);
         let twice: Vec<usize> = all.iter().copied().chain([0]).collect();
         scattered::<T, i64>(count, 0, &twice, |number| number);
     }

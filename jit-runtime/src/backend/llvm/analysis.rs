@@ -91,8 +91,8 @@ impl Analysis {
         Analysis::of_packets(kernel, 1, step)
     }
 
-    /// Analyses a kernel whose groups are some packets of so many lanes. Rows whose length is a multiple of the packet's
-    /// size, but not of the group's, are related in each packet alone.
+    /// Analyses a kernel whose groups are some packets of so many lanes. Where the length of rows is a multiple of the
+    /// packet's size, but not of the group's, the lanes are related in each packet alone.
     pub(super) fn of_packets(kernel: &Kernel, packets: usize, lanes: usize) -> Analysis {
         let mut solver = Solver::new(kernel, packets * lanes, None);
         solver.packet_shapes = (packets > 1).then(|| Solver::new(kernel, lanes, None).shapes());
@@ -125,8 +125,8 @@ impl Analysis {
         if self.is_checkable(kernel, index) { hint() } else { None }
     }
 
-    /// The shape that a value that varies in a group has in each of its packets. It is that of all lanes, active or not,
-    /// only where no lanes are masked: masked ones do not advance.
+    /// The shape that a value that varies in a group has in each of its packets. It holds only where no lanes are
+    /// masked: masked ones do not advance in loops.
     fn shape_in_packets(&self, value: Value) -> Option<Hint> {
         match self.packet_shapes.as_ref()?[value.index()] {
             _ if self.shape(value) != Shape::Varying => None,

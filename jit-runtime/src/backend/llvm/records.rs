@@ -3,8 +3,8 @@
 //! Examples are the colours of pixels and the elements of small matrices. The records of a packet's lanes are next to
 //! each other in memory. So the scatters are executed together, at the place of the last one: the vectors are
 //! interleaved in registers and stored one after another, instead of element by element. Records that are not entirely
-//! in range, or of lanes that are masked, are scattered as usual. Gathers of all elements are [rows](super::rows), which
-//! are read in the same way, with the inverse order.
+//! in range, or of lanes that are masked, are scattered as usual. Gathers of all elements are [rows](super::rows):
+//! their vectors are loaded one after another, and separated in registers.
 
 use rustc_hash::FxHashMap;
 

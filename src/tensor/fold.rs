@@ -97,6 +97,8 @@ struct Lane<'a> {
     outer: UInt,
     part: UInt,
     column: UInt,
+    /// The lane's number among those of its `outer`: neighbouring lanes have neighbouring columns of a part.
+    within: UInt,
     /// The first row.
     row: UInt,
     /// The position of the first element.
@@ -120,7 +122,7 @@ impl<'a> Lane<'a> {
         let region_rows = step.rows() * step.stride;
         // The lanes of a region begin at neighbouring elements.
         let (row, place) = match is(step.parts(), 1) {
-            true => (UInt::from(0), within),
+            true => (UInt::from(0), within.clone()),
             false => {
                 let lanes = inner * step.stride;
                 let (region, neighbour) = (&within / number(lanes), &within % number(lanes));
@@ -129,7 +131,7 @@ impl<'a> Lane<'a> {
                 (row, region * number(region_rows * inner) + neighbour)
             }
         };
-        Lane { step, outer, part, column, row, first: outer_first + place }
+        Lane { step, outer, part, column, within, row, first: outer_first + place }
     }
 
     /// Reads the element `count` steps after the first one.
@@ -149,10 +151,13 @@ impl<'a> Lane<'a> {
         result: Array<T>,
         combine: fn(&Array<T>, &Array<T>) -> Array<T>,
     ) -> Array<T> {
-        let [_, length, inner] = self.step.lengths;
-        let row = &self.part + number(self.step.parts() * self.step.rows());
+        let [outer, length, inner] = self.step.lengths;
+        let folded = self.step.parts() * self.step.rows();
+        let row = &self.part + number(folded);
         let is_there = row.lt(number(length));
-        let index = (&self.outer * number(length) + &row) * number(inner) + &self.column;
+        // Not from row and column: it shows that neighbouring lanes read neighbouring elements.
+        let place = &self.within + number(folded * inner);
+        let index = if is(outer, 1) { place } else { &self.outer * number(length * inner) + place };
         let value = source.gather_once(&index, Some(&is_there), || self.known(source.width(), &row, &index));
         is_there.select(combine(&result, &value), result)
     }

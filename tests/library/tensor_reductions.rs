@@ -85,6 +85,29 @@ fn long_axes_are_folded_in_parts() {
     check(&[100, 5000], &[0]);
 }
 
+/// Rows of some packets, of which a group has parts of two.
+#[test]
+fn columns_that_are_some_packets_are_folded() {
+    for columns in [8, 16, 17, 24, 33, 48] {
+        check(&[1100, columns], &[0]);
+    }
+    for (outer, columns) in [(1, 16), (1, 17), (3, 24), (2, 5)] {
+        let rows = 1100;
+        let values = scattered(outer * rows * columns);
+        let weights = scattered(outer * rows);
+        let mut wanted = vec![0_i32; outer * columns];
+        for (at, value) in values.iter().enumerate() {
+            let sum = &mut wanted[at / (rows * columns) * columns + at % columns];
+            *sum = sum.wrapping_add(value.wrapping_mul(weights[at / columns]));
+        }
+        on_each_device(|| {
+            let x = Tensor::from_array(values.clone(), [outer, rows, columns]);
+            let weights = Tensor::from_array(weights.clone(), [outer, rows, 1]);
+            assert_eq!((x * weights).sum(1).to_vec().unwrap(), wanted, "{outer} times {rows} x {columns}");
+        });
+    }
+}
+
 #[test]
 fn argmax_takes_the_first_of_several_and_nan_first_of_all() {
     on_each_device(|| {

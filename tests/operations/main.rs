@@ -17,6 +17,7 @@ mod masks;
 mod memory;
 mod nan;
 mod programs;
+mod records;
 mod reductions;
 #[path = "../seeds/mod.rs"]
 mod seeds;

@@ -11,6 +11,7 @@ use super::codegen::READABLE_PADDING;
 use super::hints::{self, Hint};
 use super::patterns::{self, Pattern};
 use super::ranges::Ranges;
+use super::records::Records;
 use super::rows::Rows;
 use super::streams::Streams;
 use super::within_rows;
@@ -58,6 +59,8 @@ impl Shape {
 pub(super) struct Analysis {
     /// By value.
     pub(super) shapes: Vec<Shape>,
+    /// The shapes in each packet of a group by itself; none if groups are packets.
+    packet_shapes: Option<Vec<Shape>>,
     /// The bits of constants, by value.
     pub(super) constants: Vec<Option<u64>>,
     /// Whether anything reads the value.
@@ -76,6 +79,8 @@ pub(super) struct Analysis {
     pub(super) rows: Rows,
     /// Gathers that read streams.
     pub(super) streams: Streams,
+    /// Scatters that are executed together.
+    pub(super) records: Records,
     /// Accesses that can be proven to be in range.
     pub(super) ranges: Ranges,
 }
@@ -83,8 +88,17 @@ pub(super) struct Analysis {
 impl Analysis {
     /// Analyses a kernel whose packets have `step` lanes and begin at multiples of it.
     pub(super) fn new(kernel: &Kernel, step: usize) -> Analysis {
-        let mut analysis = Solver::new(kernel, step, None).solved();
+        Analysis::of_packets(kernel, 1, step)
+    }
+
+    /// Analyses a kernel whose groups are some packets of so many lanes. Where the length of rows is a multiple of the
+    /// packet's size, but not of the group's, the lanes are related in each packet alone.
+    pub(super) fn of_packets(kernel: &Kernel, packets: usize, lanes: usize) -> Analysis {
+        let mut solver = Solver::new(kernel, packets * lanes, None);
+        solver.packet_shapes = (packets > 1).then(|| Solver::new(kernel, lanes, None).shapes());
+        let mut analysis = solver.solved();
         analysis.ranges = Ranges::of(kernel, &analysis);
+        analysis.records = Records::of(kernel, &analysis);
         analysis
     }
 
@@ -107,7 +121,24 @@ impl Analysis {
 
     /// The probable shape of a varying index, if it can be checked at run time.
     pub(super) fn index_hint(&self, kernel: &Kernel, index: Value) -> Option<Hint> {
-        if self.is_checkable(kernel, index) { self.hints[index.index()] } else { None }
+        let hint = || self.shape_in_packets(index).or(self.hints[index.index()]);
+        if self.is_checkable(kernel, index) { hint() } else { None }
+    }
+
+    /// The shape that a value that varies in a group has in each of its packets. It holds only where no lanes are
+    /// masked: masked ones do not advance in loops.
+    fn shape_in_packets(&self, value: Value) -> Option<Hint> {
+        match self.packet_shapes.as_ref()?[value.index()] {
+            _ if self.shape(value) != Shape::Varying => None,
+            Shape::Uniform | Shape::Packet => Some(Hint::Shared),
+            Shape::Linear { .. } => Some(Hint::Consecutive),
+            Shape::Varying => None,
+        }
+    }
+
+    /// Whether the shape of a varying index in each packet is known: where no lanes are masked, nothing is compared.
+    pub(super) fn is_known_in_packets(&self, kernel: &Kernel, index: Value) -> bool {
+        self.is_checkable(kernel, index) && self.shape_in_packets(index).is_some()
     }
 
     /// Whether a gather may compare an index with what is expected.
@@ -118,7 +149,8 @@ impl Analysis {
     /// The expected lanes of the index of a gather of elements of a type, if they can be checked at run time, are read
     /// as one vector, and are not what a hint may say.
     pub(super) fn index_pattern(&self, kernel: &Kernel, index: Value, ty: Type, lanes: u32) -> Option<&Pattern> {
-        let pattern = self.patterns[index.index()].as_ref().filter(|_| self.is_checkable(kernel, index))?;
+        let is_expected = self.is_checkable(kernel, index) && self.shape_in_packets(index).is_none();
+        let pattern = self.patterns[index.index()].as_ref().filter(|_| is_expected)?;
         let (count, size) = (pattern.part(lanes).count, ty.size_bytes() as u64);
         let read = count.next_power_of_two();
         // Two registers of words, and not more after the last element than may be read past the end of a buffer.
@@ -160,12 +192,18 @@ struct Solver<'k> {
     constants: Vec<Option<u64>>,
     /// The values of the top region whose shape is that of lanes within a row; none if nothing is assumed.
     assumed: Option<Vec<Value>>,
+    packet_shapes: Option<Vec<Shape>>,
 }
 
 impl<'k> Solver<'k> {
     fn new(kernel: &'k Kernel, step: usize, assumed: Option<Vec<Value>>) -> Self {
         let shapes = vec![Shape::Uniform; kernel.types.len()];
-        Solver { kernel, step: step as u64, shapes, constants: constants(kernel), assumed }
+        Solver { kernel, step: step as u64, shapes, constants: constants(kernel), assumed, packet_shapes: None }
+    }
+
+    fn shapes(mut self) -> Vec<Shape> {
+        self.region(TOP);
+        self.shapes
     }
 
     /// Everything but the ranges.
@@ -176,9 +214,24 @@ impl<'k> Solver<'k> {
         let (used, hints, moved, patterns) = (used(kernel), Vec::new(), Vec::new(), Vec::new());
         let in_rows = Vec::new();
         let (rows, streams, ranges) = (Rows::default(), Streams::default(), Ranges::default());
-        let (shapes, constants) = (self.shapes.clone(), self.constants.clone());
-        let mut analysis =
-            Analysis { used, hoisted, hints, in_rows, moved, patterns, rows, streams, ranges, shapes, constants };
+        let records = Records::default();
+        let (shapes, constants, packet_shapes) =
+            (self.shapes.clone(), self.constants.clone(), self.packet_shapes.take());
+        let mut analysis = Analysis {
+            used,
+            hoisted,
+            hints,
+            in_rows,
+            moved,
+            patterns,
+            rows,
+            streams,
+            records,
+            ranges,
+            shapes,
+            packet_shapes,
+            constants,
+        };
         (analysis.hints, analysis.in_rows) = hints::hints(kernel, &analysis);
         analysis.patterns = patterns::patterns(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);

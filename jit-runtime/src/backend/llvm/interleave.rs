@@ -46,7 +46,7 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
         return packets;
     }
     let max_packets = MAX_PACKETS.min(REDUCE_ROW / target.lanes);
-    let analysis = Analysis::new(kernel, max_packets * target.lanes);
+    let analysis = Analysis::of_packets(kernel, max_packets, target.lanes);
     let repeats = kernel
         .region(TOP)
         .insts
@@ -74,19 +74,21 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
     if packets == 1 || !insts.any(|inst| matches!(inst.op, Op::Loop { .. })) {
         return packets;
     }
-    let shared = |packets: &usize| shared_in_loops(kernel, packets * target.lanes);
+    let shared = |packets: &usize| shared_in_loops(kernel, *packets, target.lanes);
     // Of equals the last one is found, which has the most packets.
     [1, 2, 4].into_iter().filter(|&fewer| fewer <= packets).max_by_key(shared).unwrap_or(packets)
 }
 
 /// The number of loops that all lanes of a group leave at once, and of accesses that are no gathers for such groups.
-/// Where the inner dimension of a matrix is small, a group of several packets has more than one row: the lanes
-/// of one row read neighbours in each iteration, and those of several rows what is anywhere.
-fn shared_in_loops(kernel: &Kernel, lanes: usize) -> usize {
-    let analysis = Analysis::new(kernel, lanes);
+/// Where the inner dimension of a matrix is small, a group of several packets has more than one row: the lanes of one
+/// row read neighbours in each iteration, and those of several rows what is anywhere, unless rows are whole packets.
+fn shared_in_loops(kernel: &Kernel, packets: usize, lanes: usize) -> usize {
+    let analysis = Analysis::of_packets(kernel, packets, lanes);
     let is_shared = |inst: &&Inst| match inst.op {
         Op::Loop { condition, .. } => analysis.shape(kernel.region(condition).yields[0]).is_scalar(),
-        Op::Gather { index, .. } => analysis.shape(index) != Shape::Varying,
+        Op::Gather { index, .. } => {
+            analysis.shape(index) != Shape::Varying || analysis.is_known_in_packets(kernel, index)
+        }
         _ => false,
     };
     kernel.regions.iter().flat_map(|region| &region.insts).filter(is_shared).count()
@@ -171,6 +173,7 @@ impl Estimate<'_> {
             return MAX_PACKETS;
         }
         match inst.op {
+            Op::Gather { index, .. } if self.analysis.is_known_in_packets(self.kernel, index) => MAX_PACKETS,
             Op::Gather { index, .. } if self.analysis.shape(index) == Shape::Varying => 2,
             Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => 2,
             Op::LocalRead { index, .. } | Op::LocalWrite { index, .. } if !self.analysis.shape(index).is_scalar() => 2,

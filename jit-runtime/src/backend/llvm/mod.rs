@@ -42,6 +42,7 @@ mod patterns;
 mod polls;
 mod ranges;
 mod recompute;
+mod records;
 mod rows;
 mod short_rows;
 mod streams;

@@ -335,7 +335,9 @@ impl Codegen<'_> {
         in_rows: bool,
     ) -> Raw {
         let (index_type, indices) = (self.ty(index), self.vectors(index)[packet]);
+        let is_known = lanes.is_none() && self.analysis.is_known_in_packets(self.kernel, index);
         let (differs, first) = match lanes {
+            None if is_known => (self.emit.int_const(1, 0), self.first_index(index, packet)),
             None => self.compared(hint, index, packet),
             Some(lanes) => {
                 let first = self.emit.extract_element(indices, self.emit.i64(0));
@@ -358,19 +360,13 @@ impl Codegen<'_> {
             let is_inside = self.is_run_inside(buffer, index_type, first, count);
             is_hoped = self.emit.and(is_hoped, is_inside);
         }
-        let ty = self.element(buffer);
         let address = self.element_address(buffer, first);
+        if is_known && is_proven {
+            return self.read_as(hint, buffer, address, None);
+        }
         let gathered = self.either(
             is_hoped,
-            |codegen| match hint {
-                Hint::Shared => {
-                    let load = codegen.emit.load(codegen.emit.memory_type(ty), address, ty.size_bytes());
-                    let value = codegen.loaded_value(ty, load, 1);
-                    Packets::from_elem(codegen.splat_with(&codegen.emit, value), 1)
-                }
-                Hint::Consecutive => Packets::from_elem(codegen.vector_load(ty, address, lanes), 1),
-                Hint::Descending => Packets::from_elem(codegen.reversed_load(ty, address), 1),
-            },
+            |codegen| Packets::from_elem(codegen.read_as(hint, buffer, address, lanes), 1),
             |codegen| {
                 Packets::from_elem(
                     match hint {
@@ -384,6 +380,30 @@ impl Codegen<'_> {
             },
         );
         gathered[0]
+    }
+
+    /// The first index of a packet. Of a sum with a shared value, that of the other operand is read: once for all sums,
+    /// and outside of loops that do not change it.
+    fn first_index(&mut self, index: Value, packet: usize) -> Raw {
+        if let Some((indices, distance)) = self.analysis.moved[index.index()] {
+            let first = self.first_index(indices, packet);
+            return self.emit.add(first, self.scalar(distance));
+        }
+        let indices = self.vectors(index)[packet];
+        self.emit.after_definition(indices, |e| e.extract_element(indices, e.i64(0)))
+    }
+
+    /// Reads the elements of a packet, whose first one in memory is at an address.
+    fn read_as(&self, hint: Hint, buffer: ParamId, address: Raw, lanes: Option<Raw>) -> Raw {
+        let ty = self.element(buffer);
+        match hint {
+            Hint::Shared => {
+                let load = self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes());
+                self.splat_with(&self.emit, self.loaded_value(ty, load, 1))
+            }
+            Hint::Consecutive => self.vector_load(ty, address, lanes),
+            Hint::Descending => self.reversed_load(ty, address),
+        }
     }
 
     /// Gathers a packet at any indices.
@@ -468,10 +488,18 @@ impl Codegen<'_> {
         if mask.is_some_and(|mask| self.analysis.constant(mask) == Some(0)) {
             return;
         }
-        let lanes = self.lanes_of(mask);
         if let Some(op) = reduce {
+            let lanes = self.lanes_of(mask);
             return self.scatter_reduce(op, buffer, index, value, lanes);
         }
+        if mask.is_some() || self.region != TOP || !self.scatter_of_record(buffer, index) {
+            self.scatter_at(buffer, index, value, mask);
+        }
+    }
+
+    /// Writes the elements at an index.
+    pub(super) fn scatter_at(&mut self, buffer: ParamId, index: Value, value: Value, mask: Option<Value>) {
+        let lanes = self.lanes_of(mask);
         let ty = self.element(buffer);
         let values = self.vectors(value);
         if matches!(self.analysis.shape(index), Shape::Linear { .. }) {

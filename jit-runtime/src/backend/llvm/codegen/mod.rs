@@ -23,6 +23,7 @@ mod parts;
 mod poll;
 mod private;
 mod recomputed;
+mod records;
 mod reduce;
 mod rows;
 mod streams;

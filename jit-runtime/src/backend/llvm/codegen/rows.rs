@@ -14,10 +14,13 @@ impl Codegen<'_> {
     /// Executes all gathers of a row.
     pub(super) fn gather_row(&mut self, row: u32) {
         let analysis = self.analysis;
-        let row = &analysis.rows.rows[row as usize];
+        let (number, row) = (row, &analysis.rows.rows[row as usize]);
         let lanes = self.lanes_of(row.mask);
         let starts = self.row_starts(row);
-        let vectors = if self.is_row_proven(row) {
+        let is_proven = self.is_row_proven(row);
+        let vectors = if let Some(vectors) = self.gather_records(number, &starts, lanes.as_ref(), is_proven) {
+            vectors
+        } else if is_proven {
             self.expect_rows_inside(row, &starts, lanes.as_ref());
             self.read_rows(row, &starts, lanes.as_ref())
         } else if self.is_edge {
@@ -78,7 +81,7 @@ impl Codegen<'_> {
     }
 
     /// The elements of rows that are partially out of range, one by one.
-    fn gather_columns(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
+    pub(super) fn gather_columns(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let index_type = self.ty(row.index);
         let mut gathered = Packets::new();
         for column in 0..row.columns.len() as u64 {

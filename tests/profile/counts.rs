@@ -197,7 +197,7 @@ fn products_with_derivatives_are_copied_neither_for_reads_nor_for_other_products
         assert_eq!(squared.to_vec().unwrap(), wanted);
         // Behind the product that was written first is another value, which nothing may write in place.
         let mut changed = product.array().clone();
-        changed.scatter(&Float::from(1e6), &UInt::from(0));
+        changed.scatter(Float::from(1e6), &UInt::from(0));
         let first = |product: &Tensor<f32>| product.array().get(0).unwrap();
         assert_eq!((changed.get(0).unwrap(), first(&product)), (1e6, first(&x.matmul(&w))));
         let profile = profile_of(|| jit::eval(&product.array().gather(&UInt::from([5, 6]))).unwrap());

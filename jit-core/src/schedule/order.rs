@@ -424,18 +424,19 @@ impl<'e> Walk<'e> {
     /// processor.
     #[inline]
     fn finish_plain(&mut self, var: &'e Var, op: Op) -> u32 {
-        let frame = self.stack.last().expect("a node that is finished is on the stack");
+        let frame = self.stack.last_mut().expect("a node that is finished is on the stack");
         let mut stage = 0;
         let mut region = if var.is_pinned() { var.region() } else { RegionId::NONE };
-        let mut operands = [NONE; 3];
         for slot in 0..op.slots() {
+            let mut number = frame.operands[slot];
+            if number == NONE {
+                continue;
+            }
             let is_read = matches!((op, slot), (Op::Gather, 0) | (Op::LibraryCall, _));
-            let number = match frame.operands[slot] {
-                NONE => continue,
-                operand if is_read => self.graph.in_memory(operand),
-                operand => operand,
-            };
-            operands[slot] = number;
+            if is_read && self.graph.entries[number as usize].op == Op::Identity {
+                number = self.graph.in_memory(number);
+                frame.operands[slot] = number;
+            }
             let entry = &mut self.graph.entries[number as usize];
             // Elements of other lanes are read from memory, so the operand is stored by an earlier kernel.
             let is_source = is_read && !entry.is_evaluated;
@@ -444,9 +445,10 @@ impl<'e> Walk<'e> {
             region = region.max(entry.region);
         }
         let number = self.push(var, [NONE; 3], stage, region, NONE);
+        let frame = self.stack.last().expect("a node that is finished is on the stack");
         let entry = &mut self.graph.entries[number as usize];
         for slot in 0..op.slots() {
-            entry.operands[slot] = operands[slot];
+            entry.operands[slot] = frame.operands[slot];
         }
         (entry.is_root, entry.is_later) = (op.is_stored(), op.is_stored());
         if op == Op::LibraryCall {

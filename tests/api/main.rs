@@ -15,6 +15,7 @@ mod fast_math;
 mod float_mode;
 mod floors;
 mod fragments;
+mod guards;
 mod histograms;
 mod host_compare;
 mod host_corpus;

@@ -14,7 +14,7 @@
 //! A copy of the `match` that never runs lets Rust check that the patterns are exhaustive.
 
 use super::branch::Want;
-use super::matching::chained;
+use super::matching::{chained, replaced};
 use super::patterns::{guard, has_let, is_irrefutable, is_variable, pattern};
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::{Scopes, identifiers, pattern_names};
@@ -28,7 +28,7 @@ use syn::{Arm, Block, Expr, ExprMatch, Pat, Stmt};
 /// Returns whether a `match`, which is not one of numbers alone, has guards that may be traced and is decided by a
 /// value that can be read several times.
 pub(crate) fn applies(node: &ExprMatch, scopes: &Scopes, is_host: impl Fn(&Expr) -> bool) -> bool {
-    let may_be_traced = |arm: &Arm| guard(arm).is_some_and(|guard| !is_host(guard) || mentions_binding(arm, guard));
+    let may_be_traced = |arm: &Arm| guard(arm).is_some_and(|guard| may_be_traced(arm, guard, &node.expr, &is_host));
     let ends = node.arms.last().is_some_and(|last| guard(last).is_none());
     ends && node.arms.iter().any(may_be_traced)
         && !node.arms.iter().filter_map(guard).any(has_let)
@@ -55,11 +55,16 @@ pub(crate) fn take_mark(node: &mut ExprMatch) -> bool {
     node.attrs.len() < before
 }
 
-/// Returns whether a guard mentions a variable of its pattern, whose stage is unknown.
-fn mentions_binding(arm: &Arm, guard: &Expr) -> bool {
-    let mut names = Vec::new();
-    identifiers(guard.to_token_stream(), &mut names);
-    pattern_names(pattern(arm)).iter().any(|(name, ..)| names.contains(name))
+/// Returns whether a guard may be traced. The variables of its pattern are the host's if the matched value is.
+fn may_be_traced(arm: &Arm, guard: &Expr, matched: &Expr, is_host: impl Fn(&Expr) -> bool) -> bool {
+    let names = pattern_names(pattern(arm));
+    if is_host(matched) {
+        let matched = matched.to_token_stream();
+        return !is_host(&names.iter().fold(guard.clone(), |guard, (name, ..)| replaced(&guard, name, &matched)));
+    }
+    let mut mentioned = Vec::new();
+    identifiers(guard.to_token_stream(), &mut mentioned);
+    !is_host(guard) || names.iter().any(|(name, ..)| mentioned.contains(name))
 }
 
 /// Returns whether the matched value is a place, or a reference to one, which can be computed again.

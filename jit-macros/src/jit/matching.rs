@@ -51,7 +51,8 @@ pub(crate) fn rewrite(
     {
         return super::variants::rewrite(rewriter, node, attribute, want, tail);
     }
-    let is_host = is_native || directives.host || is_host(&node, |expr| rewriter.is_host(expr));
+    let is_marked = is_native || directives.host;
+    let is_host = is_marked || is_host(&node, |expr| rewriter.is_host(expr));
     let shape = if is_host { Shape::Other } else { shape(&node, false) };
     match shape {
         Shape::Chain => chain(rewriter, node, want, tail),
@@ -70,7 +71,7 @@ pub(crate) fn rewrite(
             rewriter.arms(&mut node, &lent, is_whole);
             Expr::Match(node)
         }
-        Shape::Other if !is_host && guarded::applies(&node, &rewriter.scopes, |expr| rewriter.is_host(expr)) => {
+        Shape::Other if !is_marked && guarded::applies(&node, &rewriter.scopes, |expr| rewriter.is_host(expr)) => {
             guarded::rewrite(rewriter, node, want, tail)
         }
         Shape::Other => {

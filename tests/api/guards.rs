@@ -1,5 +1,7 @@
 //! Guards that may be traced, beside patterns of the host.
 
+#![allow(clippy::clone_on_copy, reason = "a program is the same code for arrays and numbers")]
+
 use jit::prelude::*;
 
 #[derive(Clone)]
@@ -69,38 +71,24 @@ fn a_traced_guard_beside_a_pattern_of_the_host_differs_by_lane() -> Result<(), j
     Ok(())
 }
 
-#[jit]
-fn limited(x: &Float, limit: Option<f32>, mode: &str) -> Float {
-    match (limit, mode) {
-        (Some(l), "strict") if x > l => return Float::from(l),
-        (Some(l), _) if x > 2.0 * l => return 2.0 * l - x,
-        (None, "negative") if x < 0.0 => return -x,
-        _ => {}
-    }
-    let mut n = Float::from(0.0);
-    let mut y = x.clone();
-    while y > 0.5 {
-        match limit {
-            Some(l) if y > l * 4.0 => break,
-            Some(l) if y > l => {
-                y -= 0.25;
-                continue;
-            }
-            _ => y *= 0.5,
-        }
-        n += 1.0;
-    }
-    y + n
+/// A function of arrays, and the same one of numbers.
+macro_rules! on_both {
+    ($traced:ident, $plain:ident: ($x:ident $(, $name:ident: $ty:ty)*) $body:block) => {
+        #[jit]
+        fn $traced($x: Float, $($name: $ty),*) -> Float $body
+
+        fn $plain($x: f32, $($name: $ty),*) -> f32 $body
+    };
 }
 
-fn limited_number(x: f32, limit: Option<f32>, mode: &str) -> f32 {
+on_both!(limited, limited_number: (x, limit: Option<f32>, mode: &str) {
     match (limit, mode) {
-        (Some(l), "strict") if x > l => return l,
+        (Some(l), "strict") if x > l => return x * 0.0 + l,
         (Some(l), _) if x > 2.0 * l => return 2.0 * l - x,
         (None, "negative") if x < 0.0 => return -x,
         _ => {}
     }
-    let mut n = 0.0;
+    let mut n = x.clone() * 0.0;
     let mut y = x;
     while y > 0.5 {
         match limit {
@@ -114,7 +102,7 @@ fn limited_number(x: f32, limit: Option<f32>, mode: &str) -> f32 {
         n += 1.0;
     }
     y + n
-}
+});
 
 #[jit]
 fn numbered(x: &Float, k: usize) -> Float {
@@ -134,7 +122,7 @@ fn values_that_are_known_to_be_of_the_host_have_traced_guards_too() -> Result<()
     for limit in [None, Some(0.7), Some(2.0)] {
         for mode in ["strict", "negative", ""] {
             let wanted = numbers.map(|x| limited_number(x, limit, mode));
-            assert_eq!(limited(&x, limit, mode).to_vec()?, wanted, "{limit:?} {mode}");
+            assert_eq!(limited(x.clone(), limit, mode).to_vec()?, wanted, "{limit:?} {mode}");
         }
     }
     let x = Float::from([-1.0, 0.5, 2.0]);

@@ -34,6 +34,7 @@ mod promotion;
 mod reductions;
 mod referents;
 mod reports;
+mod results;
 mod scatter;
 #[path = "../seeds/mod.rs"]
 mod seeds;

@@ -201,7 +201,8 @@ pub(crate) fn value_without_elements(var: &Var) -> Option<Var> {
 /// Returns whether a node is no more than the value of an expression where no gradients flow: a result of an operation
 /// with a derivative of its own. The value of a variable, or of an argument, is what a program holds and uses again.
 pub(crate) fn is_result(var: &Var) -> bool {
-    var.op() == Op::Identity && matches!(of(var), Some(Tape::Result { .. }))
+    let is_result = |record: &mut Record| matches!(record.tape, Some(Tape::Result { .. }));
+    var.op() == Op::Identity && read(var, is_result) == Some(true)
 }
 
 /// Returns the value that a node without elements is a copy of, if that is in memory, or will be produced there: the

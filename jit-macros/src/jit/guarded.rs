@@ -14,7 +14,7 @@
 //! A copy of the `match` that never runs lets Rust check that the patterns are exhaustive.
 
 use super::branch::Want;
-use super::matching::{chained, replaced};
+use super::matching::{chain_arms, chained, replaced};
 use super::patterns::{guard, has_let, is_irrefutable, is_variable, pattern};
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::{Scopes, identifiers, pattern_names};
@@ -87,16 +87,12 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Wa
         rewriter.scopes.declare_lent(&syn::parse_quote!(#name), &Lent::Nothing, false);
     }
     let check = check(&node, &matched, span);
-    let last = node.arms.len() - 1;
-    let arms: Vec<(Option<Expr>, Block, Span)> = node
-        .arms
-        .iter()
-        .enumerate()
-        .map(|(at, arm)| {
-            let condition = if at == last { None } else { condition(rewriter, arm, &matched) };
-            (condition, body(rewriter, arm, &matched), rewriter.at(arm.fat_arrow_token.span()))
-        })
-        .collect();
+    let arms = chain_arms(
+        rewriter,
+        &node.arms,
+        |rewriter, _, arm| condition(rewriter, arm, &matched),
+        |rewriter, _, arm| body(rewriter, arm, &matched),
+    );
     rewriter.expected = expected;
     let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));
     rewriter.scopes.pop();

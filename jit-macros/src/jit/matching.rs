@@ -278,7 +278,6 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
     let span = rewriter.at(node.match_token.span);
     let expected = rewriter.expected.take();
     let source_span = rewriter.at(node.expr.span());
-    let last = node.arms.len() - 1;
     let is_used = node.arms.iter().any(|arm| tested(pattern(arm)).is_some() || binding(pattern(arm)).is_some());
     let matched = if !is_used {
         rewriter.operand_in_place(&mut node.expr);
@@ -291,12 +290,12 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
         matched.declare(rewriter);
     }
     let is_of_numbers = is_of_numbers(&node.arms);
-    let arms = node.arms.iter().enumerate().map(|(at, arm)| {
-        let condition = if at == last { None } else { condition(rewriter, arm, &matched.value, source_span) };
-        let body = body(rewriter, arm, &matched.value, is_of_numbers);
-        (condition, body, rewriter.at(arm.fat_arrow_token.span()))
-    });
-    let arms: Vec<(Option<Expr>, Block, Span)> = arms.collect();
+    let arms = chain_arms(
+        rewriter,
+        &node.arms,
+        |rewriter, _, arm| condition(rewriter, arm, &matched.value, source_span),
+        |rewriter, _, arm| body(rewriter, arm, &matched.value, is_of_numbers),
+    );
     let arms = if arms.len() > LONG { grouped(rewriter, arms, &node.arms, &matched.value, source_span) } else { arms };
     rewriter.expected = expected;
     let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));
@@ -310,7 +309,23 @@ const LONG: usize = 64;
 /// The number of arms in a group.
 const GROUP: usize = 32;
 
+/// The condition of an arm, which the last one lacks, its body and the place of its arrow.
 type ChainArm = (Option<Expr>, Block, Span);
+
+/// Makes the arms of a chain. The last one of a `match` takes all that the others leave, so it needs no condition.
+pub(super) fn chain_arms(
+    rewriter: &mut Rewriter<'_>,
+    arms: &[Arm],
+    condition: impl Fn(&mut Rewriter<'_>, usize, &Arm) -> Option<Expr>,
+    body: impl Fn(&mut Rewriter<'_>, usize, &Arm) -> Block,
+) -> Vec<ChainArm> {
+    let last = arms.len() - 1;
+    let of = |(at, arm): (usize, &Arm)| {
+        let condition = if at == last { None } else { condition(rewriter, at, arm) };
+        (condition, body(rewriter, at, arm), rewriter.at(arm.fat_arrow_token.span()))
+    };
+    arms.iter().enumerate().map(of).collect()
+}
 
 /// Divides the arms of a long chain into groups, each behind one test of all of its patterns. So neither the nesting of
 /// the generated code nor the number of tests before an arm grows with the number of arms. Arms with guards are not
@@ -384,14 +399,8 @@ fn any_of(patterns: Vec<Pat>) -> Pat {
     }
 }
 
-/// Rewrites a chain of `if`s, from the conditions of arms, which the last one lacks, their bodies and the places of
-/// their arrows.
-pub(crate) fn chained(
-    rewriter: &mut Rewriter<'_>,
-    arms: Vec<(Option<Expr>, Block, Span)>,
-    want: Want,
-    tail: bool,
-) -> Option<Expr> {
+/// Rewrites a chain of `if`s.
+pub(super) fn chained(rewriter: &mut Rewriter<'_>, arms: Vec<ChainArm>, want: Want, tail: bool) -> Option<Expr> {
     match nested(arms, false)? {
         Expr::If(node) => Some(branch::rewrite(rewriter, node, want, tail)),
         mut other => {

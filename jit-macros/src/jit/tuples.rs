@@ -5,7 +5,7 @@
 //! parts match, each by Rust's own test or by comparisons, according to the type of that part.
 
 use super::branch::Want;
-use super::matching::{self, Shape, as_bound, chained, replaced, test};
+use super::matching::{self, Shape, as_bound, chain_arms, chained, replaced, test};
 use super::operators::reference_to;
 use super::patterns::{self, binding, guard, has_let, is_plain, pattern, tested, tests_value};
 use super::place::is_place;
@@ -110,17 +110,13 @@ pub(crate) fn rewrite(
     let parts: Vec<Part> = tuple.elems.iter_mut().map(|element| Part::of(rewriter, element)).collect();
     rewriter.scopes.push();
     declare(rewriter, &parts);
-    let last = node.arms.len() - 1;
-    let arms: Vec<(Option<Expr>, Block, Span)> = node
-        .arms
-        .iter()
-        .enumerate()
-        .map(|(at, arm)| {
-            let cases = cases(pattern(arm), parts.len()).unwrap_or_default();
-            let condition = if at == last { None } else { condition(rewriter, arm, &cases, &parts) };
-            (condition, body(rewriter, arm, &cases, &parts), rewriter.at(arm.fat_arrow_token.span()))
-        })
-        .collect();
+    let cases = |arm: &Arm| cases(pattern(arm), parts.len()).unwrap_or_default();
+    let arms = chain_arms(
+        rewriter,
+        &node.arms,
+        |rewriter, _, arm| condition(rewriter, arm, &cases(arm), &parts),
+        |rewriter, _, arm| body(rewriter, arm, &cases(arm), &parts),
+    );
     rewriter.expected = expected;
     node.expr = Box::new(Expr::Tuple(tuple.clone()));
     let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));

@@ -114,12 +114,12 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, mark: Sp
     rewriter.operand_in_place(&mut node.expr);
     let kind = rewriter.helper("choice", source);
     let arm_of = arm_of(rewriter, &node, source);
-    let last = node.arms.len() - 1;
-    let arms = node.arms.iter().enumerate().map(|(at, arm)| {
-        let condition = (at != last).then(|| condition(rewriter, arm, at, &kind));
-        (condition, body(rewriter, arm, at, &kind), rewriter.at(arm.fat_arrow_token.span()))
-    });
-    let arms: Vec<(Option<Expr>, Block, Span)> = arms.collect();
+    let arms = matching::chain_arms(
+        rewriter,
+        &node.arms,
+        |rewriter, at, arm| Some(condition(rewriter, arm, at, &kind)),
+        |rewriter, at, arm| body(rewriter, arm, at, &kind),
+    );
     rewriter.expected = expected;
     let (private, scrutinee, count) = (rewriter.private(source), node.expr.to_token_stream(), node.arms.len());
     let Some(chained) = matching::chained(rewriter, arms, want, tail) else { return Expr::Match(node) };

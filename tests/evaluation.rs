@@ -673,29 +673,3 @@ fn sorted_calls_run_targets_on_their_lanes() {
         assert_eq!(counts.to_vec().expect("the call ran").iter().sum::<u32>(), 800);
     });
 }
-
-#[test]
-fn finished_lanes_exit_loops_that_write() {
-    #[jit]
-    fn write(start: &UInt, counts: &mut UInt) -> UInt {
-        let (mut left, mut digits) = (start.clone(), Local::<u32>::new(3));
-        #[evaluated]
-        #[compress]
-        while left > 0 {
-            digits[left % 3] += 1;
-            counts.scatter_add(1, &(left % 5));
-            left -= 1;
-        }
-        digits[UInt::from(1)]
-    }
-    on_each_device(|| {
-        let start = UInt::from((0..640).map(|lane| if lane % 10 == 3 { 12 } else { 1 }).collect::<Vec<_>>());
-        let mut counts = UInt::zeros(5).make_opaque();
-        jit::eval(&(&start, &counts)).expect("arguments are evaluated");
-        let mut ones = UInt::from(0);
-        let widths = launches(|| ones = write(&start, &mut counts));
-        assert!(widths.iter().filter(|&&width| width == 64).count() > 20, "{widths:?}");
-        assert_eq!(ones.to_vec().expect("the loop ran")[..4], [1, 1, 1, 4]);
-        assert_eq!(counts.to_vec().expect("the loop ran"), [128, 768, 192, 128, 128]);
-    });
-}

@@ -113,9 +113,13 @@ fn a_million_operations_leave_nothing_behind() {
         assert_eq!(x.item().unwrap(), 2.0);
         (jit::whos().lines().count(), jit::memory().live_bytes)
     };
-    // The first half brings the better code of hot kernels, and what its compiler keeps.
     let before = steps(250_000);
-    let resident = resident_kib();
-    assert_eq!(steps(250_000), before);
-    assert!(resident_kib() < resident + 1024, "{resident} KiB grew to {}", resident_kib());
+    let mut resident = vec![resident_kib()];
+    for _ in 0..2 {
+        assert_eq!(steps(250_000), before);
+        resident.push(resident_kib());
+    }
+    // The better code of hot kernels comes once, in any part, and its compiler keeps something; what operations leave
+    // behind would grow in each.
+    assert!(resident.windows(2).any(|pair| pair[1] < pair[0] + 1024), "{resident:?} KiB");
 }

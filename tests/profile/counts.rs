@@ -200,6 +200,12 @@ fn products_with_derivatives_are_copied_neither_for_reads_nor_for_other_products
         changed.scatter(Float::from(1e6), &UInt::from(0));
         let first = |product: &Tensor<f32>| product.array().get(0).unwrap();
         assert_eq!((changed.get(0).unwrap(), first(&product)), (1e6, first(&x.matmul(&w))));
+        // Several values that are the same product.
+        let (twice, again) = (x.matmul(&w), x.matmul(&w));
+        let values = (&twice, &again, &twice.detach(), &twice);
+        let profile = profile_of(|| jit::eval(&values).unwrap());
+        assert_eq!(profile.totals().launches, 2, "one for each product: {profile:?}");
+        assert!([&twice, &again, &twice.detach()].iter().all(|value| value.matmul(&w).to_vec().unwrap() == wanted));
         let profile = profile_of(|| jit::eval(&product.array().gather(&UInt::from([5, 6]))).unwrap());
         assert_eq!((profile.totals().launches, profile.totals().bytes_written), (1, 8), "{profile:?}");
     });

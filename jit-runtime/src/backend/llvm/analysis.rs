@@ -136,6 +136,12 @@ impl Analysis {
         }
     }
 
+    /// Whether the lanes of each packet have one value.
+    pub(super) fn is_shared_in_packets(&self, value: Value) -> bool {
+        let in_packets = self.packet_shapes.as_ref().map_or(Shape::Varying, |shapes| shapes[value.index()]);
+        self.shape(value).is_scalar() || in_packets.is_scalar()
+    }
+
     /// Whether the shape of a varying index in each packet is known: where no lanes are masked, nothing is compared.
     pub(super) fn is_known_in_packets(&self, kernel: &Kernel, index: Value) -> bool {
         self.is_checkable(kernel, index) && self.shape_in_packets(index).is_some()

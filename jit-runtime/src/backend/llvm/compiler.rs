@@ -102,7 +102,7 @@ fn with_module<T>(
     let packed = &*narrow::target_for(kernel, target);
     let packets = if is_large { 1 } else { interleave::choose(kernel, packed, options) };
     let analysis = Analysis::of_packets(kernel, packets, packed.lanes);
-    let rows = WithinRows::of(kernel, &analysis, packets * packed.lanes);
+    let rows = WithinRows::of_packets(kernel, &analysis, packets, packed.lanes);
     // Code that verifies its accesses is rarely run.
     let optimise = !target.verifies_accesses && is_optimised_as(kernel, options, &analysis);
     let recompute = if optimise { Recompute::of(kernel, &analysis, packed, packets) } else { Recompute::default() };

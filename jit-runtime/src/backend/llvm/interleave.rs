@@ -141,7 +141,7 @@ impl Estimate<'_> {
     fn shows_packets(&self) -> bool {
         let sums = self.kernel.regions.iter().flat_map(|region| &region.insts).filter_map(|inst| match inst.op {
             Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), value, index, .. } => {
-                self.kernel.ty(value).is_float().then(|| self.analysis.shape(index).is_scalar())
+                self.kernel.ty(value).is_float().then(|| self.analysis.is_shared_in_packets(index))
             }
             _ => None,
         });

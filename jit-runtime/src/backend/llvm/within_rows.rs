@@ -4,7 +4,8 @@
 //! remainders, minimum and maximum, comparisons and selection. In most groups of lanes all of that is simple: the row
 //! is the same in all lanes, and columns are consecutive. Where a few comparisons of scalars show that, a group uses
 //! code in which such values are scalars, and neighbours are read as vectors. The other groups, at the ends of rows and
-//! at borders, use the code that is right for all.
+//! at borders, are divided into packets, most of which are within a row, and these into parts. What is left uses the
+//! code that is right for all lanes.
 
 use rustc_hash::FxHashSet;
 
@@ -18,6 +19,16 @@ pub(super) struct WithinRows {
     pub(super) assumed: Vec<Value>,
     /// The positions in the top region of the instructions that compute these values.
     pub(super) slice: FxHashSet<usize>,
+    /// Whether lanes can be computed in parts: none sees what another one wrote, or is combined with it.
+    pub(super) has_parts: bool,
+    /// The packets of a group across rows, most of which are within one; none if a group is a packet.
+    pub(super) packets: Option<Box<PacketsWithinRows>>,
+}
+
+/// The facts about a kernel's packets, each by itself, where groups have several.
+pub(super) struct PacketsWithinRows {
+    pub(super) general: Analysis,
+    pub(super) rows: WithinRows,
 }
 
 impl WithinRows {
@@ -29,14 +40,7 @@ impl WithinRows {
             return None;
         }
         let (mut analysis, assumed) = Analysis::within_rows(kernel, step);
-        // Lanes that share an element are combined in pairs, otherwise in their order: floats would show which.
-        let regroups = |op: &Op| match *op {
-            Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), index, value, .. } => {
-                kernel.ty(value).is_float() && analysis.shape(index).is_scalar() && !general.shape(index).is_scalar()
-            }
-            _ => false,
-        };
-        if top.iter().any(|inst| regroups(&inst.op)) {
+        if regroups(kernel, general, &analysis) {
             return None;
         }
         let is_better = |op: &Op| match *op {
@@ -50,8 +54,41 @@ impl WithinRows {
         }
         analysis.ranges = general.ranges.clone();
         let slice = slice(kernel, general, &assumed)?;
-        Some(WithinRows { analysis, assumed, slice })
+        let is_apart = |op: &Op| matches!(op, Op::Store { .. }) || !op.writes_memory();
+        let has_parts = top.iter().all(|inst| is_apart(&inst.op));
+        Some(WithinRows { analysis, assumed, slice, has_parts, packets: None })
     }
+
+    /// Analyses a kernel whose groups are some packets of so many lanes.
+    pub(super) fn of_packets(kernel: &Kernel, general: &Analysis, packets: usize, lanes: usize) -> Option<WithinRows> {
+        let mut rows = WithinRows::of(kernel, general, packets * lanes)?;
+        if packets > 1 {
+            rows.packets = PacketsWithinRows::of(kernel, general, lanes).map(Box::new);
+        }
+        Some(rows)
+    }
+}
+
+impl PacketsWithinRows {
+    fn of(kernel: &Kernel, of_groups: &Analysis, lanes: usize) -> Option<PacketsWithinRows> {
+        let mut general = Analysis::new(kernel, lanes);
+        // What is in range is found out once for all bodies, and so is what they share.
+        general.ranges = of_groups.ranges.clone();
+        let rows = WithinRows::of(kernel, &general, lanes)?;
+        let is_same = general.hoisted == of_groups.hoisted && !regroups(kernel, of_groups, &general);
+        is_same.then_some(PacketsWithinRows { general, rows })
+    }
+}
+
+/// Whether code for other groups would add floats in another order: lanes that share an element are combined in pairs,
+/// others in their order.
+fn regroups(kernel: &Kernel, general: &Analysis, other: &Analysis) -> bool {
+    kernel.region(TOP).insts.iter().any(|inst| match inst.op {
+        Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), index, value, .. } => {
+            kernel.ty(value).is_float() && other.shape(index).is_scalar() && !general.shape(index).is_scalar()
+        }
+        _ => false,
+    })
 }
 
 /// The instructions that compute some values, besides those that run once per launch; none if they read memory.

@@ -238,7 +238,7 @@ impl Codegen<'_> {
         self.emit.and(covers_start, covers_end)
     }
 
-    fn group_phi(&self, first: Raw, from: Block) -> Raw {
+    pub(super) fn group_phi(&self, first: Raw, from: Block) -> Raw {
         let phi = self.emit.phi(self.emit.int(64));
         self.emit.add_incoming(phi, first, from);
         phi
@@ -246,8 +246,12 @@ impl Codegen<'_> {
 
     /// The lanes of a group that are in the range.
     pub(super) fn range_mask(&self, lane: Raw) -> Packets {
-        let (start, end, step) = (self.emit.parameter(0), self.emit.parameter(1), self.emit.i64(self.step()));
-        let word = self.emit.int(64);
+        self.mask_of(lane, [self.emit.parameter(0), self.emit.parameter(1)])
+    }
+
+    /// The lanes of those from `lane` on that are in a range.
+    pub(super) fn mask_of(&self, lane: Raw, [start, end]: [Raw; 2]) -> Packets {
+        let (step, word) = (self.emit.i64(self.step()), self.emit.int(64));
         let left = self.emit.intrinsic("llvm.umin", &[word], &[self.emit.sub(end, lane), step]);
         let skipped = self.emit.intrinsic("llvm.usub.sat", &[word], &[start, lane]);
         let [left, skipped] = [left, skipped].map(|count| {

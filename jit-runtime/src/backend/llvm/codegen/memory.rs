@@ -111,7 +111,8 @@ impl Codegen<'_> {
         for packet in 0..self.packets {
             let bytes = self.lanes as usize * ty.size_bytes();
             let mask = mask.map(|mask| mask[packet]);
-            let store = self.vector_store(ty, addresses[packet], values[packet], mask, bytes.min(BUFFER_ALIGNMENT));
+            let alignment = if self.is_part { ty.size_bytes() } else { bytes.min(BUFFER_ALIGNMENT) };
+            let store = self.vector_store(ty, addresses[packet], values[packet], mask, alignment);
             if let Some(store) = store.filter(|_| self.options.streaming_stores && bytes >= 16) {
                 self.emit.mark_nontemporal(store);
             }

@@ -135,6 +135,8 @@ struct Codegen<'a> {
     constants_in_memory: bool,
     /// Whether this is the body for partial groups, if there is another one for whole groups.
     is_edge: bool,
+    /// Whether this is the body for a part of a group, which need not begin with a packet.
+    is_part: bool,
     /// The lanes whose whole groups use the other body: those of the range where all proofs hold.
     proven_lanes: Option<[Raw; 2]>,
     /// Whether packets are tied together, and the number of operations since the last time.
@@ -217,6 +219,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         pending_stores: Vec::new(),
         constants_in_memory: !optimised,
         is_edge: false,
+        is_part: false,
         proven_lanes: None,
         ties_packets: false,
         untied: 0,
@@ -264,7 +267,10 @@ impl<'a> Codegen<'a> {
     fn vectors(&mut self, value: Value) -> Packets {
         let slot = &self.slots[value.index()];
         if let Some(vectors) = &slot.vectors {
-            return vectors.clone();
+            let mut vectors = vectors.clone();
+            // What is computed before the loop is the same in each packet, of which some bodies have more than others.
+            vectors.resize(self.packets, vectors[0]);
+            return vectors;
         }
         let scalar = slot.scalar.expect("values are defined before they are used");
         let vectors = if slot.linear { self.spread(scalar, self.ty(value).bits()) } else { self.broadcast(scalar) };

@@ -11,20 +11,35 @@ fn target() -> Target {
     Target::new(Architecture::X86_64, "x86-64-v3".into(), "+sse4.2,+avx2,+fma".into())
 }
 
-/// A scatter that combines values of a type into memory, at an index per lane or at a single one.
+/// Which element a lane changes.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Any.
+    Any,
+    /// The same as all others.
+    One,
+    /// The same as the other lanes of its packet.
+    OfPacket,
+}
+
+/// A scatter that combines values of a type into memory.
 #[derive(Clone, Copy)]
 struct Combined {
     op: ReduceOp,
     ty: Type,
-    is_at_one_place: bool,
+    place: Place,
 }
 
 const fn by_lane(op: ReduceOp, ty: Type) -> Combined {
-    Combined { op, ty, is_at_one_place: false }
+    Combined { op, ty, place: Place::Any }
 }
 
 const fn at_one_place(op: ReduceOp, ty: Type) -> Combined {
-    Combined { op, ty, is_at_one_place: true }
+    Combined { op, ty, place: Place::One }
+}
+
+const fn by_packet(op: ReduceOp, ty: Type) -> Combined {
+    Combined { op, ty, place: Place::OfPacket }
 }
 
 impl Combined {
@@ -32,7 +47,14 @@ impl Combined {
         let [values, places] = [self.ty, Type::U32].map(|ty| builder.buffer(ty, Access::Read));
         let target = builder.buffer(self.ty, Access::ReadWrite);
         let value = builder.load(values);
-        let place = if self.is_at_one_place { builder.constant(Type::U32, 3) } else { builder.load(places) };
+        let place = match self.place {
+            Place::Any => builder.load(places),
+            Place::One => builder.constant(Type::U32, 3),
+            Place::OfPacket => {
+                let (lane, distance) = (builder.lane_index(), builder.constant(Type::U32, 3));
+                builder.binary(BinaryOp::Shr, lane, distance)
+            }
+        };
         builder.scatter(Some(self.op), target, place, value, None);
     }
 }
@@ -52,12 +74,14 @@ fn packets(kernel: &Kernel, effort: Effort, streaming_stores: bool) -> usize {
 const FLOAT_SUM: Combined = by_lane(ReduceOp::Add, Type::F32);
 
 /// Scatters, and whether the number of packets would show in their results.
-const CASES: [(&[Combined], bool); 9] = [
+const CASES: [(&[Combined], bool); 11] = [
     (&[FLOAT_SUM], false),
     (&[FLOAT_SUM, FLOAT_SUM], true),
     (&[FLOAT_SUM, by_lane(ReduceOp::Mul, Type::F64)], true),
     (&[at_one_place(ReduceOp::Add, Type::F32)], true),
     (&[at_one_place(ReduceOp::Mul, Type::F16)], true),
+    (&[by_packet(ReduceOp::Add, Type::F32)], true),
+    (&[by_packet(ReduceOp::Add, Type::U32)], false),
     (&[by_lane(ReduceOp::Max, Type::F32), by_lane(ReduceOp::Max, Type::F32)], false),
     (&[at_one_place(ReduceOp::Min, Type::F32)], false),
     (&[by_lane(ReduceOp::Add, Type::U32), by_lane(ReduceOp::Mul, Type::I32)], false),

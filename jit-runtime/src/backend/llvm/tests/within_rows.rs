@@ -89,9 +89,15 @@ fn grid(seed: u64) -> Case {
     let mut rng = Rng::new(seed);
     let ty = rng.choose(&[Type::U32, Type::I32]);
     let mut grid = Grid { rng, builder: Builder::new(), ty, inputs: Vec::new() };
-    let buffers = [(Type::F32, Access::Read), (Type::F32, Access::Write), (ty, Access::Write)];
-    let [table, elements, indices] = buffers.map(|(ty, access)| grid.builder.buffer(ty, access));
-    for (size, count) in [(4, 90 + grid.rng.below(700)), (4, WIDTH), (4, WIDTH)] {
+    // Packets have more lanes if all elements are small.
+    let element_type = grid.rng.choose(&[Type::F32, Type::U16, Type::U8]);
+    let size = element_type.size_bytes();
+    let shows_indices = grid.rng.one_in(2);
+    let [table, own] = [(); 2].map(|()| grid.builder.buffer(element_type, Access::Read));
+    let elements = grid.builder.buffer(element_type, Access::Write);
+    let indices = shows_indices.then(|| grid.builder.buffer(ty, Access::Write));
+    let sizes = [(size, 90 + grid.rng.below(700)), (size, WIDTH), (size, WIDTH), (4, WIDTH)];
+    for (size, count) in sizes.into_iter().take(if shows_indices { 4 } else { 3 }) {
         let bytes = (0..count * size).map(|_| grid.rng.bits() as u8 & 0x3f).collect();
         grid.inputs.push(Input::Buffer(bytes));
     }
@@ -104,8 +110,12 @@ fn grid(seed: u64) -> Case {
     let index = if grid.rng.one_in(3) { column } else { grid.builder.binary(BinaryOp::Add, row, column) };
     let wide = if grid.rng.one_in(4) { grid.builder.cast(Type::I64, index) } else { index };
     let element = grid.builder.gather(table, wide, None);
-    grid.builder.store(elements, element);
-    grid.builder.store(indices, index);
+    let own = grid.builder.load(own);
+    let sum = grid.builder.binary(BinaryOp::Add, element, own);
+    grid.builder.store(elements, sum);
+    if let Some(indices) = indices {
+        grid.builder.store(indices, index);
+    }
     Case { seed, kernel: grid.builder.finish(), width: WIDTH, inputs: grid.inputs }
 }
 

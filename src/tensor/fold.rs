@@ -21,6 +21,8 @@ const TOO_LONG: usize = 1024;
 /// The most parts of a result, about.
 const MOST_PARTS: usize = 4096;
 
+/// Rows of lanes with padding have a multiple of so many.
+const VECTOR: usize = 16;
 /// The lanes of a region are a multiple of this, if few rows make it so: then no vector has lanes of two regions, and
 /// all lanes of a region together read memory without gaps.
 const VECTORS: usize = 64;
@@ -36,12 +38,30 @@ pub(super) fn fold_rows<T: Element>(
     combine: fn(&Array<T>, &Array<T>) -> Array<T>,
 ) -> Array<T> {
     let mut source = source.clone();
+    let mut pitch = inner;
     while !is(length, 1) {
-        let step = Step::new([outer, length, inner]);
+        let mut step = Step::new([outer, length, pitch]);
+        if !is(step.parts(), 1) && shares_within_rows(&source, pitch) {
+            step = step.with_pitch();
+        }
         source = super::filled(fold(&source, &step, combine), step.lanes());
-        length = step.parts();
+        (length, pitch) = (step.parts(), step.pitch);
     }
-    source
+    if pitch.is_always(inner) { source } else { without_padding(&source, pitch, [outer, inner]) }
+}
+
+/// Returns whether an expression reads what the elements of a row share, such as another column.
+#[track_caller]
+fn shares_within_rows<T: Element>(source: &Array<T>, length: Size) -> bool {
+    !source.is_evaluated() && source.contains_expression(&(UInt::arange(source.width()) / number(length)))
+}
+
+/// Returns the first elements of rows of `pitch` elements.
+#[track_caller]
+fn without_padding<T: Element>(source: &Array<T>, pitch: Size, [rows, length]: [Size; 2]) -> Array<T> {
+    let lane = UInt::arange(rows * length);
+    let (row, column) = (&lane / number(length), &lane % number(length));
+    source.gather(&(row * number(pitch) + column))
 }
 
 /// One fold: the lanes, and the elements of each.
@@ -51,6 +71,8 @@ struct Step {
     regions: Size,
     /// The distance of the rows that a lane folds; so many lanes share a region of a column.
     stride: usize,
+    /// The number of lanes for each row of columns: those after the columns compute nothing of use.
+    pitch: Size,
 }
 
 impl Step {
@@ -58,13 +80,31 @@ impl Step {
     fn new(lengths: Lengths) -> Step {
         let [outer, length, inner] = lengths;
         if length <= LONGEST || (outer * inner >= MANY && length <= TOO_LONG) {
-            return Step { lengths, regions: Size::from(1), stride: 1 };
+            return Step { lengths, regions: Size::from(1), stride: 1, pitch: inner };
         }
-        let parts = length.div_ceil(LONGEST).max(16).min(MOST_PARTS);
+        Step::in_regions(lengths, inner)
+    }
+
+    /// Divides columns into parts, with so many lanes for each row.
+    #[track_caller]
+    fn in_regions(lengths: Lengths, pitch: Size) -> Step {
+        let parts = lengths[1].div_ceil(LONGEST).max(16).min(MOST_PARTS);
         // Fewer rows are better: the lanes that are computed at a time read more of a region's memory.
-        let most = if inner < 4 { 64 } else { 16 };
-        let stride = [1, 2, 4, 8].into_iter().find(|&stride| inner * stride % VECTORS == 0).unwrap_or(most);
-        Step { lengths, regions: parts.div_ceil(stride), stride }
+        let most = if pitch < 4 { 64 } else { 16 };
+        let stride = [1, 2, 4, 8].into_iter().find(|&stride| pitch * stride % VECTORS == 0).unwrap_or(most);
+        Step { lengths, regions: parts.div_ceil(stride), stride, pitch }
+    }
+
+    /// The same with rows of lanes that begin with a vector, so that all lanes of a vector have the same row: what
+    /// the elements of a row share is then read once.
+    #[track_caller]
+    fn with_pitch(self) -> Step {
+        let inner = self.lengths[2];
+        let pitch = match [1, 2, 4, 8].into_iter().find(|&pitch| inner <= pitch) {
+            Some(pitch) => Size::from(pitch),
+            None => inner.div_ceil(VECTOR) * VECTOR,
+        };
+        Step::in_regions(self.lengths, pitch)
     }
 
     #[track_caller]
@@ -87,7 +127,7 @@ impl Step {
 
     #[track_caller]
     fn lanes(&self) -> Size {
-        self.lengths[0] * self.parts() * self.lengths[2]
+        self.lengths[0] * self.parts() * self.pitch
     }
 }
 
@@ -109,12 +149,13 @@ impl<'a> Lane<'a> {
     #[track_caller]
     fn new(step: &'a Step) -> Self {
         let [outer_length, length, inner] = step.lengths;
-        let (lane, column_of_parts) = (UInt::arange(step.lanes()), step.parts() * inner);
+        let pitch = step.pitch;
+        let (lane, column_of_parts) = (UInt::arange(step.lanes()), step.parts() * pitch);
         let (outer, within) = match is(outer_length, 1) {
             true => (UInt::from(0), lane.clone()),
             false => (&lane / number(column_of_parts), &lane % number(column_of_parts)),
         };
-        let (part, column) = (&within / number(inner), &lane % number(inner));
+        let (part, column) = (&within / number(pitch), &lane % number(pitch));
         let outer_first = match is(outer_length, 1) {
             true => UInt::from(0),
             false => &outer * number(length * inner),
@@ -124,11 +165,15 @@ impl<'a> Lane<'a> {
         let (row, place) = match is(step.parts(), 1) {
             true => (UInt::from(0), within.clone()),
             false => {
-                let lanes = inner * step.stride;
+                let lanes = pitch * step.stride;
                 let (region, neighbour) = (&within / number(lanes), &within % number(lanes));
                 let first = &region * number(region_rows);
                 let row = if step.stride == 1 { first } else { first + &part % number(Size::from(step.stride)) };
-                (row, region * number(region_rows * inner) + neighbour)
+                let place = match pitch.is_always(inner) {
+                    true => region * number(region_rows * inner) + neighbour,
+                    false => &row * number(inner) + &column,
+                };
+                (row, place)
             }
         };
         Lane { step, outer, part, column, within, row, first: outer_first + place }
@@ -156,7 +201,10 @@ impl<'a> Lane<'a> {
         let row = &self.part + number(folded);
         let is_there = row.lt(number(length));
         // Not from row and column: it shows that neighbouring lanes read neighbouring elements.
-        let place = &self.within + number(folded * inner);
+        let place = match self.step.pitch.is_always(inner) {
+            true => &self.within + number(folded * inner),
+            false => &row * number(inner) + &self.column,
+        };
         let index = if is(outer, 1) { place } else { &self.outer * number(length * inner) + place };
         let value = source.gather_once(&index, Some(&is_there), || self.known(source.width(), &row, &index));
         is_there.select(combine(&result, &value), result)

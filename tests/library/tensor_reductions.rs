@@ -108,6 +108,52 @@ fn columns_that_are_some_packets_are_folded() {
     }
 }
 
+fn sum(numbers: &Vec<i32>) -> i32 {
+    numbers.iter().fold(0, |sum, &x| sum.wrapping_add(x))
+}
+
+/// Rows that share a factor are folded by lanes with padding, whose results nobody may see.
+#[test]
+fn products_with_a_column_are_folded() {
+    for columns in (1..=18).chain([24, 31, 33, 50, 64, 100]) {
+        for (matrices, rows) in [(1, 65), (1, 1000), (1, 4099), (3, 777)] {
+            let [x, factors] = [matrices * rows * columns, matrices * rows].map(scattered);
+            let products: Vec<i32> = (0..x.len()).map(|i| x[i].wrapping_mul(factors[i / columns])).collect();
+            let groups = groups(&[matrices, rows, columns], &[1], &products);
+            let of = |function: fn(&Vec<i32>) -> i32| groups.iter().map(function).collect::<Vec<_>>();
+            on_each_device(|| {
+                let x = Tensor::from_array(x.clone(), [matrices, rows, columns]);
+                let products = &x * Tensor::from_array(factors.clone(), [matrices, rows, 1]);
+                let context = format!("{matrices} × {rows} × {columns}");
+                assert_eq!(products.sum(1).to_vec().unwrap(), of(sum), "{context}");
+                assert_eq!(
+                    products.reduce_max(1).to_vec().unwrap(),
+                    of(|group| *group.iter().max().unwrap()),
+                    "{context}"
+                );
+            });
+        }
+    }
+}
+
+#[freeze]
+fn frozen_product(x: &Tensor<f32>, e: &Tensor<f32>) -> Tensor<f32> {
+    x.transpose().matmul(e)
+}
+
+/// A recording of such a sum serves other lengths, and has the bits of the direct call.
+#[test]
+fn products_of_a_transpose_and_a_column_are_the_same_frozen() {
+    for (rows, columns) in [(5000, 3), (7001, 3), (5000, 17), (9999, 17), (6400, 10), (6401, 12)] {
+        let [x, e] = [rows * columns, rows]
+            .map(|count| Float::from(scattered(count).into_iter().map(|x| x as f32 / 64.0).collect::<Vec<_>>()));
+        let (x, e) = (Tensor::from(x).reshape([rows, columns]), Tensor::from(e));
+        let direct = x.transpose().matmul(&e).to_vec().unwrap();
+        let frozen = frozen_product(&x, &e).to_vec().unwrap();
+        assert_eq!(frozen, direct, "{rows} × {columns}");
+    }
+}
+
 #[test]
 fn argmax_takes_the_first_of_several_and_nan_first_of_all() {
     on_each_device(|| {

@@ -64,6 +64,13 @@ impl<T: Element> Array<T> {
         if is_at_index { self.var.operand(0).map(Array::from_var) } else { None }
     }
 
+    /// Returns whether this array is an expression that contains another one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn contains_expression(&self, part: &UInt) -> bool {
+        gather::contains(&self.var, part.var())
+    }
+
     #[track_caller]
     pub(super) fn reduce_all(&self, op: ReduceOp) -> Self {
         Array::recorded(reduce::reduce(op, &self.var))

@@ -14,7 +14,7 @@ use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::stats::events::{self, Gathered};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
@@ -123,6 +123,20 @@ pub(crate) fn cost_at_another_lane(source: &Var, known: &[Var], limit: u32) -> u
         pending.extend(lane_slots(&var).filter_map(|slot| var.operand(slot)));
     }
     cost
+}
+
+/// Returns whether an expression contains another one. What is in memory contains nothing.
+pub(crate) fn contains(source: &Var, part: &Var) -> bool {
+    let (mut seen, mut pending) = (FxHashSet::default(), vec![source.clone()]);
+    while let Some(var) = pending.pop() {
+        if var.is_same(part) {
+            return true;
+        }
+        if !is_leaf(&var) && seen.insert(var.address()) {
+            pending.extend(lane_slots(&var).filter_map(|slot| var.operand(slot)));
+        }
+    }
+    false
 }
 
 /// Like [`gather`], but a source of width 1 counts as repeated to a number of elements.

@@ -4,7 +4,9 @@
 //! A lane folds elements of one column in a loop, so neighbouring lanes read neighbouring elements. If there are few
 //! columns or long ones, each is first divided into parts, which are folded in the same way: a part takes rows that are
 //! close together, so that each core reads memory from one end to the other. Parts of columns of few neighbours take
-//! every 2nd to 64th row of a region, so that the lanes of a vector still read neighbours.
+//! every 2nd to 64th row of a region, so that the lanes of a vector still read neighbours. Where the elements of a row
+//! share something, as in `(x * e).sum(0)`, each row of lanes begins with a vector, and the lanes after the columns
+//! compute nothing of use: what is shared is then read once for all lanes.
 //!
 //! The order depends on the shape alone, so results are the same on every device. The sum of `n` numbers is a tree
 //! whose error grows with its depth, not with `n`.
@@ -37,17 +39,16 @@ pub(super) fn fold_rows<T: Element>(
     [outer, mut length, inner]: Lengths,
     combine: fn(&Array<T>, &Array<T>) -> Array<T>,
 ) -> Array<T> {
-    let mut source = source.clone();
-    let mut pitch = inner;
+    let (mut source, mut row) = (source.clone(), inner);
     while !is(length, 1) {
-        let mut step = Step::new([outer, length, pitch]);
-        if !is(step.parts(), 1) && shares_within_rows(&source, pitch) {
-            step = step.with_pitch();
+        let mut step = Step::new([outer, length, inner], row);
+        if !is(step.parts(), 1) && row.is_always(inner) && shares_within_rows(&source, inner) {
+            step.pitch = padded(inner);
         }
         source = super::filled(fold(&source, &step, combine), step.lanes());
-        (length, pitch) = (step.parts(), step.pitch);
+        (length, row) = (step.parts(), step.pitch);
     }
-    if pitch.is_always(inner) { source } else { without_padding(&source, pitch, [outer, inner]) }
+    if row.is_always(inner) { source } else { without_padding(&source, row, [outer, inner]) }
 }
 
 /// Returns whether an expression reads what the elements of a row share, such as another column.
@@ -56,7 +57,16 @@ fn shares_within_rows<T: Element>(source: &Array<T>, length: Size) -> bool {
     !source.is_evaluated() && source.contains_expression(&(UInt::arange(source.width()) / number(length)))
 }
 
-/// Returns the first elements of rows of `pitch` elements.
+/// Returns the number of lanes for a row with which all lanes of a vector have the same row.
+#[track_caller]
+fn padded(inner: Size) -> Size {
+    match [1, 2, 4, 8].into_iter().find(|&lanes| inner <= lanes) {
+        Some(lanes) => Size::from(lanes),
+        None => inner.div_ceil(VECTOR) * VECTOR,
+    }
+}
+
+/// Returns the first elements of rows that are `pitch` elements apart.
 #[track_caller]
 fn without_padding<T: Element>(source: &Array<T>, pitch: Size, [rows, length]: [Size; 2]) -> Array<T> {
     let lane = UInt::arange(rows * length);
@@ -71,40 +81,25 @@ struct Step {
     regions: Size,
     /// The distance of the rows that a lane folds; so many lanes share a region of a column.
     stride: usize,
+    /// The distance of rows in memory: that of the lanes before, or the number of columns.
+    row: Size,
     /// The number of lanes for each row of columns: those after the columns compute nothing of use.
     pitch: Size,
 }
 
 impl Step {
+    /// What is combined depends on the lengths alone; rows in memory and lanes may have padding.
     #[track_caller]
-    fn new(lengths: Lengths) -> Step {
+    fn new(lengths: Lengths, row: Size) -> Step {
         let [outer, length, inner] = lengths;
         if length <= LONGEST || (outer * inner >= MANY && length <= TOO_LONG) {
-            return Step { lengths, regions: Size::from(1), stride: 1, pitch: inner };
+            return Step { lengths, regions: Size::from(1), stride: 1, row, pitch: row };
         }
-        Step::in_regions(lengths, inner)
-    }
-
-    /// Divides columns into parts, with so many lanes for each row.
-    #[track_caller]
-    fn in_regions(lengths: Lengths, pitch: Size) -> Step {
-        let parts = lengths[1].div_ceil(LONGEST).max(16).min(MOST_PARTS);
+        let parts = length.div_ceil(LONGEST).max(16).min(MOST_PARTS);
         // Fewer rows are better: the lanes that are computed at a time read more of a region's memory.
-        let most = if pitch < 4 { 64 } else { 16 };
-        let stride = [1, 2, 4, 8].into_iter().find(|&stride| pitch * stride % VECTORS == 0).unwrap_or(most);
-        Step { lengths, regions: parts.div_ceil(stride), stride, pitch }
-    }
-
-    /// The same with rows of lanes that begin with a vector, so that all lanes of a vector have the same row: what
-    /// the elements of a row share is then read once.
-    #[track_caller]
-    fn with_pitch(self) -> Step {
-        let inner = self.lengths[2];
-        let pitch = match [1, 2, 4, 8].into_iter().find(|&pitch| inner <= pitch) {
-            Some(pitch) => Size::from(pitch),
-            None => inner.div_ceil(VECTOR) * VECTOR,
-        };
-        Step::in_regions(self.lengths, pitch)
+        let most = if inner < 4 { 64 } else { 16 };
+        let stride = [1, 2, 4, 8].into_iter().find(|&stride| inner * stride % VECTORS == 0).unwrap_or(most);
+        Step { lengths, regions: parts.div_ceil(stride), stride, row, pitch: row }
     }
 
     #[track_caller]
@@ -148,8 +143,7 @@ struct Lane<'a> {
 impl<'a> Lane<'a> {
     #[track_caller]
     fn new(step: &'a Step) -> Self {
-        let [outer_length, length, inner] = step.lengths;
-        let pitch = step.pitch;
+        let ([outer_length, length, _], pitch) = (step.lengths, step.pitch);
         let (lane, column_of_parts) = (UInt::arange(step.lanes()), step.parts() * pitch);
         let (outer, within) = match is(outer_length, 1) {
             true => (UInt::from(0), lane.clone()),
@@ -158,7 +152,7 @@ impl<'a> Lane<'a> {
         let (part, column) = (&within / number(pitch), &lane % number(pitch));
         let outer_first = match is(outer_length, 1) {
             true => UInt::from(0),
-            false => &outer * number(length * inner),
+            false => &outer * number(length * step.row),
         };
         let region_rows = step.rows() * step.stride;
         // The lanes of a region begin at neighbouring elements.
@@ -169,9 +163,9 @@ impl<'a> Lane<'a> {
                 let (region, neighbour) = (&within / number(lanes), &within % number(lanes));
                 let first = &region * number(region_rows);
                 let row = if step.stride == 1 { first } else { first + &part % number(Size::from(step.stride)) };
-                let place = match pitch.is_always(inner) {
-                    true => region * number(region_rows * inner) + neighbour,
-                    false => &row * number(inner) + &column,
+                let place = match pitch.is_always(step.row) {
+                    true => region * number(region_rows * step.row) + neighbour,
+                    false => &row * number(step.row) + &column,
                 };
                 (row, place)
             }
@@ -184,7 +178,7 @@ impl<'a> Lane<'a> {
     fn read<T: Element>(&self, source: &Array<T>, count: &UInt) -> Array<T> {
         let stride = Size::from(self.step.stride);
         let row = &self.row + count * number(stride);
-        let index = &self.first + count * number(stride * self.step.lengths[2]);
+        let index = &self.first + count * number(stride * self.step.row);
         source.gather_once(&index, None, || self.known(source.width(), &row, &index))
     }
 
@@ -196,16 +190,16 @@ impl<'a> Lane<'a> {
         result: Array<T>,
         combine: fn(&Array<T>, &Array<T>) -> Array<T>,
     ) -> Array<T> {
-        let [outer, length, inner] = self.step.lengths;
+        let ([outer, length, _], distance) = (self.step.lengths, self.step.row);
         let folded = self.step.parts() * self.step.rows();
         let row = &self.part + number(folded);
         let is_there = row.lt(number(length));
         // Not from row and column: it shows that neighbouring lanes read neighbouring elements.
-        let place = match self.step.pitch.is_always(inner) {
-            true => &self.within + number(folded * inner),
-            false => &row * number(inner) + &self.column,
+        let place = match self.step.pitch.is_always(distance) {
+            true => &self.within + number(folded * distance),
+            false => &row * number(distance) + &self.column,
         };
-        let index = if is(outer, 1) { place } else { &self.outer * number(length * inner) + place };
+        let index = if is(outer, 1) { place } else { &self.outer * number(length * distance) + place };
         let value = source.gather_once(&index, Some(&is_there), || self.known(source.width(), &row, &index));
         is_there.select(combine(&result, &value), result)
     }
@@ -214,19 +208,19 @@ impl<'a> Lane<'a> {
     /// replace the divisions in expressions that repeat their operands along an axis.
     #[track_caller]
     fn known(&self, width: Size, row: &UInt, index: &UInt) -> Vec<(UInt, UInt)> {
-        let [outer, length, inner] = self.step.lengths;
+        let ([outer, length, _], distance) = (self.step.lengths, self.step.row);
         let position = UInt::arange(width);
-        let (above, column) = (&position / number(inner), &position % number(inner));
+        let (above, column) = (&position / number(distance), &position % number(distance));
         if is(outer, 1) {
             return vec![(above, row.clone()), (column, self.column.clone())];
         }
-        let matrix = number(length * inner);
+        let matrix = number(length * distance);
         vec![
             (&above % number(length), row.clone()),
             (above, &self.outer * number(length) + row),
             (column, self.column.clone()),
             (&position / &matrix, self.outer.clone()),
-            (position % matrix, index - &self.outer * number(length * inner)),
+            (position % matrix, index - &self.outer * number(length * distance)),
         ]
     }
 }

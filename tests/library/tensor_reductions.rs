@@ -136,6 +136,19 @@ fn products_with_a_column_are_folded() {
     }
 }
 
+/// Whether a factor has been multiplied before shows in no bit of a sum.
+#[test]
+fn sums_of_products_have_one_order() {
+    for (rows, columns) in [(5000, 3), (7001, 5), (9999, 17), (3000, 33)] {
+        let [x, e] = [rows * columns, rows]
+            .map(|count| Float::from(scattered(count).into_iter().map(|x| x as f32 / 7.0).collect::<Vec<_>>()));
+        let products = Tensor::from(x).reshape([rows, columns]) * Tensor::from(e).reshape([rows, 1]);
+        let together = products.sum(0).to_vec().unwrap();
+        jit::eval(&products).unwrap();
+        assert_eq!(products.sum(0).to_vec().unwrap(), together, "{rows} × {columns}");
+    }
+}
+
 #[freeze]
 fn frozen_product(x: &Tensor<f32>, e: &Tensor<f32>) -> Tensor<f32> {
     x.transpose().matmul(e)

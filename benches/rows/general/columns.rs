@@ -1,4 +1,4 @@
-//! Means and variances of columns.
+//! Means and variances of columns, and their products with another one.
 
 use jit::prelude::*;
 
@@ -89,4 +89,40 @@ pub(crate) fn tall(bench: &Bench) -> Result<(), RowError> {
 /// G31b: 16 × 1 000 000 numbers.
 pub(crate) fn wide(bench: &Bench) -> Result<(), RowError> {
     of_columns(bench, "G31b", [16, 1_000_000], |threads, table| plain_wide(threads, table, 1_000_000))
+}
+
+/// The product of a table's transpose and a column.
+fn weighted(table: &Tensor<f32>, weights: &Tensor<f32>) -> Tensor<f32> {
+    table.transpose().matmul(weights)
+}
+
+#[freeze]
+fn frozen_weighted(table: &Tensor<f32>, weights: &Tensor<f32>) -> Tensor<f32> {
+    weighted(table, weights)
+}
+
+/// Rows are added up in parts.
+fn plain_weighted<const COLUMNS: usize>(threads: Threads, table: &[f32], weights: &[f32]) -> Vec<f32> {
+    let rows = table.as_chunks::<COLUMNS>().0;
+    let Sums(sums) = threads.sum(rows.len(), |range| {
+        let mut sums = [0.0; COLUMNS];
+        for (row, weight) in rows[range.clone()].iter().zip(&weights[range]) {
+            sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x * weight);
+        }
+        Sums(sums.to_vec())
+    });
+    sums
+}
+
+/// G31c: 1 000 000 × 10 numbers, and a column.
+pub(crate) fn weighted_sums(bench: &Bench) -> Result<(), RowError> {
+    const ROWS: usize = 1_000_000;
+    const COLUMNS: usize = 10;
+    let [table, weights] = [(ROWS * COLUMNS, 1), (ROWS, 2)].map(|(count, seed)| u01s(count, seed, |u| u));
+    let ours = Tensor::from_array(resident(table.clone())?, [ROWS, COLUMNS]);
+    let column = Tensor::from_array(resident(weights.clone())?, [ROWS]);
+    let frozen: &dyn Fn() -> Tensor<f32> = &|| frozen_weighted(&ours, &column);
+    let rust = |threads| plain_weighted::<COLUMNS>(threads, &table, &weights);
+    let jit: &dyn Fn() -> Tensor<f32> = &|| weighted(&ours, &column);
+    Program { workload: "G31c", tolerance: 1e-3, jit, frozen: Some(frozen), rust: &rust }.run(bench)
 }

@@ -44,8 +44,8 @@ pub fn is_debugged() -> bool {
     tracing::enabled!(target: "jit", tracing::Level::DEBUG) || Level::Debug as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
-/// As [`config::check`]; the first call also warns of variables that have no effect, since their names look misspelled or
-/// others rule them out.
+/// As [`config::check`]; the first call also warns of variables that have no effect, since their names look misspelled
+/// or others rule them out.
 ///
 /// # Errors
 ///

@@ -113,7 +113,8 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// Returns the root of the sum of the squares, of width 1; 0 for no elements. Where it is zero, so is its derivative.
+    /// Returns the root of the sum of the squares, of width 1; 0 for no elements. Where it is zero, so is its
+    /// derivative.
     #[must_use]
     #[track_caller]
     pub fn norm(&self) -> Self {

@@ -122,8 +122,9 @@ impl Draft<'_> {
             && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })
     }
 
-    /// Operands of a commutative operation are equal in either order, unless gradients distinguish them. The node retains the order of its first
-    /// recording: an order by address would differ between recordings of a program, and so would the kernel.
+    /// Operands of a commutative operation are equal in either order, unless gradients distinguish them. The node
+    /// retains the order of its first recording: an order by address would differ between recordings of a program, and
+    /// so would the kernel.
     #[inline]
     fn has_operands_of(&self, var: &Var) -> bool {
         let [a, b, _] = self.operands.map(address);

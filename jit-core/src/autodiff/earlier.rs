@@ -47,7 +47,7 @@ mod tests {
 
     use super::super::functional::Called;
     use super::super::weight;
-    use crate::{Array, Float64};
+    use crate::Float64;
 
     /// Each step searched all that was behind the state, so that many steps took quadratic time.
     #[test]
@@ -61,7 +61,7 @@ mod tests {
                 let value = (&argument * &argument * &state).sin().sum();
                 called.end([argument.var().clone()].into_iter(), vec![value.var().clone()]).expect("a derivative");
                 let slope = called.pull_back(&[weight::number(Type::F64, 1.0)]).expect("a derivative").remove(0);
-                state = &state * 0.9 + Array::from_var(slope);
+                state = &state * 0.9 + Float64::from_var(slope);
                 called.vertices.len()
             })
             .collect();

@@ -41,6 +41,8 @@ fn assert_wrong<T: jit::Element>(array: &Array<T>, what: &str, line: u32) {
     assert!(error.hint().unwrap().contains("JIT_DEBUG"), "{error}");
 }
 
+// rows: K175
+// one device: the tests in the process run on each
 #[test]
 fn indices_are_checked_if_requested() {
     let mut command = Command::new(std::env::current_exe().unwrap());

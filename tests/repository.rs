@@ -7,6 +7,8 @@ fn documented_variables(text: &str) -> BTreeSet<&str> {
     text.lines().filter_map(|line| line.strip_prefix("| `JIT_")?.split('`').next()).collect()
 }
 
+// rows: K172
+// no device: only the environment is read
 #[test]
 fn the_readme_lists_every_environment_variable() {
     let readme = include_str!("../README.md");

@@ -66,13 +66,15 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "JIT_DUMP",
-        takes: "a list, separated by commas, of `trace`, `ir`, `llvm`, `ptx` and `asm`",
+        takes: "a list, separated by commas, of `trace`, `ir`, `llvm`, `ptx` and `asm`, or `all`",
         default: "nothing",
         doc: "which forms of each new kernel are written",
         apply: |config, text| {
             for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-                let form = Form::from_name(name).ok_or(Refused::Part(name.into(), Form::NAMES))?;
-                config.dump.insert(form);
+                match name {
+                    "all" => Form::ALL.into_iter().for_each(|form| config.dump.insert(form)),
+                    _ => config.dump.insert(Form::from_name(name).ok_or(Refused::Part(name.into(), Form::NAMES))?),
+                }
             }
             Ok(())
         },
@@ -164,7 +166,7 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "JIT_FREEZE",
-        takes: "`on` or `off`",
+        takes: SWITCHES,
         default: "on",
         doc: "whether `#[freeze]` functions are recorded and replayed; `off` runs them as if they were not annotated",
         apply: |config, text| {
@@ -185,7 +187,7 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "JIT_DEBUG",
-        takes: "`on` or `off`",
+        takes: SWITCHES,
         default: "off",
         doc: "indices and assertions are checked on lanes; a failed check is an error with lane, values and line",
         apply: |config, text| {
@@ -210,6 +212,16 @@ pub const VARIABLES: &[Variable] = &[
         },
     },
     Variable {
+        name: "JIT_PERF_MAP",
+        takes: SWITCHES,
+        default: "off",
+        doc: "the names of kernels are written to `/tmp/perf-PID.map`, where Linux's `perf` looks for them",
+        apply: |config, text| {
+            config.is_perf_map_on = switch(text)?;
+            Ok(())
+        },
+    },
+    Variable {
         name: "JIT_LLVM_PATH",
         takes: "the path of the shared library of LLVM 22, or its folder",
         default: "searched for",
@@ -220,6 +232,9 @@ pub const VARIABLES: &[Variable] = &[
         },
     },
 ];
+
+/// What a switch takes.
+const SWITCHES: &str = "`on` or `off`, also `1`, `true`, `yes` or `0`, `false`, `no`";
 
 /// The time that code generation may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -257,6 +272,7 @@ pub(crate) struct Config {
     pub(crate) is_debug_on: bool,
     pub(crate) is_freeze_on: bool,
     pub(crate) freeze_verify: Option<usize>,
+    pub(crate) is_perf_map_on: bool,
     pub(crate) tier: Tier,
     pub(crate) llvm_path: Option<PathBuf>,
 }
@@ -279,6 +295,7 @@ impl Default for Config {
             is_debug_on: false,
             is_freeze_on: true,
             freeze_verify: None,
+            is_perf_map_on: false,
             tier: Tier::Auto,
             llvm_path: None,
         }
@@ -381,13 +398,55 @@ impl BadValue {
 
 /// The variable that was probably meant by an unknown name. Other programs may have variables of that prefix, so only
 /// names that resemble one of ours are considered.
-pub(crate) fn misspelled(name: &str) -> Option<&'static str> {
+fn misspelled(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = VARIABLES.iter().map(|variable| variable.name).collect();
     if !name.starts_with("JIT_") || known.contains(&name) {
         return None;
     }
     let (distance, meant) = known.iter().map(|known| (edits(name, known), *known)).min()?;
     (distance <= 2).then_some(meant)
+}
+
+/// A variable that asks for something which others rule out: whether they do, the reason, and what to do.
+type RuledOut = (&'static str, fn(&Config) -> bool, &'static str, &'static str);
+
+/// Folders and bounds are not among them: programs leave those set when they switch a cache off.
+const RULED_OUT: [RuledOut; 3] = [
+    (
+        "JIT_DUMP_DIR",
+        |config| config.dump_dir.is_some() && config.dump == Forms::default(),
+        "nothing is to be dumped",
+        "set JIT_DUMP to the forms, such as `ir,asm` or `all`",
+    ),
+    (
+        "JIT_CACHE_VERIFY",
+        |config| config.cache_verify.is_some() && config.cache != CacheMode::Disk,
+        "JIT_CACHE keeps no kernels on disk",
+        "unset JIT_CACHE",
+    ),
+    (
+        "JIT_FREEZE_VERIFY",
+        |config| config.freeze_verify.is_some() && !config.is_freeze_on,
+        "JIT_FREEZE is off, so nothing is replayed",
+        "unset JIT_FREEZE",
+    ),
+];
+
+/// Why a variable has no effect, whatever its value is: its name is misspelled, or others rule it out.
+fn without_effect(name: &str, config: &Config) -> Option<BadValue> {
+    if let Some(meant) = misspelled(name) {
+        let message = format!("the environment variable {name} has no effect");
+        return Some(BadValue { message, hint: format!("did you mean {meant}?") });
+    }
+    let (_, _, reason, hint) = RULED_OUT.iter().find(|(of, is_ruled_out, ..)| *of == name && is_ruled_out(config))?;
+    let message = format!("the environment variable {name} has no effect: {reason}");
+    Some(BadValue { message, hint: (*hint).to_owned() })
+}
+
+/// The variables of the environment that have no effect, whatever their values are, each with the reason.
+pub(crate) fn all_without_effect() -> impl Iterator<Item = Error> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter_map(|name| without_effect(&name, get())).map(|bad| bad.error())
 }
 
 /// A variable of the environment, as this process reads it.
@@ -398,7 +457,7 @@ pub struct Setting {
     pub name: String,
     /// Its value; what is no text in it is replaced.
     pub value: String,
-    /// Why it has no effect: a bad value, or a name that is probably misspelled.
+    /// Why it has no effect: a bad value, a name that is probably misspelled, or another variable.
     pub error: Option<Error>,
 }
 
@@ -406,25 +465,20 @@ pub struct Setting {
 /// finds all that is wrong.
 #[must_use]
 pub fn environment() -> Vec<Setting> {
-    settings(std::env::vars_os())
+    settings(&std::env::vars_os().collect::<Vec<_>>())
 }
 
-fn settings(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<Setting> {
-    let mut settings: Vec<Setting> = all
-        .filter_map(|(name, value)| {
-            let name = name.into_string().ok()?;
-            let error = match misspelled(&name) {
-                Some(meant) => {
-                    let message = format!("the environment variable {name} is not read");
-                    Some(Error::new(ErrorKind::Configuration, message).with_hint(format!("did you mean {meant}?")))
-                }
-                None => {
-                    VARIABLES.iter().find(|variable| variable.name == name)?;
-                    let (_, bad) = load(|other| (other == name).then(|| value.clone()));
-                    bad.map(|bad| bad.error())
-                }
-            };
-            Some(Setting { name, value: value.to_string_lossy().into_owned(), error })
+fn settings(all: &[(OsString, OsString)]) -> Vec<Setting> {
+    let value_of = |wanted: &str| all.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+    let (config, _) = load(value_of);
+    let concerns = |name: &str| VARIABLES.iter().any(|variable| variable.name == name) || misspelled(name).is_some();
+    let names = all.iter().filter_map(|(name, _)| name.to_str()).filter(|name| concerns(name));
+    let mut settings: Vec<Setting> = names
+        .map(|name| {
+            let value = value_of(name).unwrap_or_default();
+            let (_, bad_value) = load(|other| (other == name).then(|| value.clone()));
+            let error = bad_value.or_else(|| without_effect(name, &config)).map(|bad| bad.error());
+            Setting { name: name.to_owned(), value: value.to_string_lossy().into_owned(), error }
         })
         .collect();
     settings.sort_by(|a, b| a.name.cmp(&b.name));
@@ -483,11 +537,15 @@ fn number(text: &str, min: usize, max: usize) -> Result<usize, Refused> {
     text.parse().ok().filter(|number| (min..=max).contains(number)).ok_or(Refused::Plain)
 }
 
+/// The words for both values of a switch, in any case, as other programs have them.
+const SWITCH: [[&str; 4]; 2] = [["off", "0", "false", "no"], ["on", "1", "true", "yes"]];
+
 fn switch(text: &str) -> Result<bool, Refused> {
-    match text {
-        "on" | "1" | "true" => Ok(true),
-        "off" | "0" | "false" => Ok(false),
-        _ => Err(Refused::One(&["on", "off"])),
+    let word = text.to_lowercase();
+    match SWITCH.map(|words| words.contains(&&*word)) {
+        [_, true] => Ok(true),
+        [true, _] => Ok(false),
+        _ => Err(Refused::One(&["on", "off", "true", "false", "yes", "no"])),
     }
 }
 
@@ -554,6 +612,8 @@ mod tests {
         assert_eq!(config.llvm_path, Some(PathBuf::from("/opt/llvm")));
     }
 
+    // rows: K170 K171
+    // no device: only the environment is read
     #[test]
     fn a_bad_value_names_the_variable_the_accepted_values_and_the_intended_one() {
         let cases = [
@@ -580,6 +640,57 @@ mod tests {
         }
     }
 
+    // rows: K171
+    // no device: only the environment is read
+    #[test]
+    fn switches_take_the_words_of_other_programs() {
+        let debug_of = |value: &str| load_from(&[("JIT_DEBUG", value)]).0.is_debug_on;
+        for value in ["on", "1", "true", "yes", "YES", "True", " on "] {
+            assert!(debug_of(value), "{value}");
+        }
+        let cache_of = |value: &str| load_from(&[("JIT_CACHE", value)]);
+        for value in ["off", "0", "false", "no", "No", "OFF"] {
+            let (config, bad) = cache_of(value);
+            assert!(config.cache == CacheMode::Off && bad.is_none(), "{value}");
+        }
+        for (value, hint) in [("ture", "did you mean `true`"), ("ye", "did you mean `yes`"), ("2", "unset JIT_DEBUG")] {
+            let (config, bad) = load_from(&[("JIT_DEBUG", value)]);
+            let bad = bad.expect("the value is bad");
+            assert!(bad.to_string().contains("also `1`, `true`, `yes` or `0`, `false`, `no`"), "{bad}");
+            assert!(bad.hint().unwrap().contains(hint) && !config.is_debug_on, "{bad}");
+        }
+    }
+
+    // rows: K173
+    // no device: only the environment is read
+    #[test]
+    fn all_forms_are_dumped_by_one_word() {
+        let (config, bad) = load_from(&[("JIT_DUMP", "all")]);
+        assert!(bad.is_none() && Form::ALL.into_iter().all(|form| config.dump.contains(form)));
+        assert!(load_from(&[("JIT_DUMP", "ir,al")]).1.unwrap().to_string().contains("or `all`"));
+    }
+
+    // rows: K174
+    // no device: only the environment is read
+    #[test]
+    fn variables_that_others_rule_out_are_noticed() {
+        let error_of = |name: &str, values: &[(&str, &str)]| {
+            let values: Vec<_> = values.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            let setting = settings(&values).into_iter().find(|setting| setting.name == name);
+            setting.unwrap().error.map(|error| error.to_string())
+        };
+        for (name, value, reason, ruling_out, allowing) in [
+            ("JIT_DUMP_DIR", "/tmp", "nothing is to be dumped", ("JIT_DUMP", ""), ("JIT_DUMP", "ir")),
+            ("JIT_CACHE_VERIFY", "1", "no kernels on disk", ("JIT_CACHE", "memory"), ("JIT_CACHE", "on")),
+            ("JIT_FREEZE_VERIFY", "1", "nothing is replayed", ("JIT_FREEZE", "no"), ("JIT_FREEZE", "yes")),
+        ] {
+            let text = error_of(name, &[(name, value), ruling_out]).expect("it has no effect");
+            assert!(text.contains(&format!("{name} has no effect")) && text.contains(reason), "{text}");
+            assert_eq!(error_of(name, &[(name, value), allowing]), None);
+            assert_eq!(error_of(name, &[(name, ""), ruling_out]), None, "it is not set");
+        }
+    }
+
     #[test]
     fn misspelled_names_are_noticed_and_foreign_ones_are_not() {
         assert_eq!(misspelled("JIT_THREAD"), Some("JIT_THREADS"));
@@ -592,7 +703,7 @@ mod tests {
     #[test]
     fn everything_that_is_wrong_with_the_environment_is_listed() {
         let variables = [("PATH", "/bin"), ("JIT_THREADS", "many"), ("JIT_DEVISE", "cpu"), ("JIT_CACHE", "memory")];
-        let settings = settings(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let settings = settings(&variables.map(|(name, value)| (name.into(), value.into())));
         let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
         assert_eq!(names, ["JIT_CACHE", "JIT_DEVISE", "JIT_THREADS"]);
         let hint = |at: usize| settings[at].error.as_ref().map(|error| error.hint().unwrap().to_owned());

@@ -44,21 +44,20 @@ pub fn is_debugged() -> bool {
     tracing::enabled!(target: "jit", tracing::Level::DEBUG) || Level::Debug as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
-/// As [`config::check`]; the first call also warns of variables whose names look misspelled.
+/// As [`config::check`]; the first call also warns of variables that have no effect, since their names look misspelled
+/// or others rule them out.
 ///
 /// # Errors
 ///
 /// As [`config::check`].
 pub fn check_environment() -> Result<(), Error> {
     static HAS_WARNED: Once = Once::new();
-    HAS_WARNED.call_once(warn_of_misspelled);
+    HAS_WARNED.call_once(warn_of_variables);
     config::check()
 }
 
-fn warn_of_misspelled() {
-    for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
-        if let Some(meant) = config::misspelled(&name) {
-            emit(Level::Warn, || format!("the environment variable {name} has no effect; did you mean {meant}?"));
-        }
+fn warn_of_variables() {
+    for error in config::all_without_effect() {
+        emit(Level::Warn, || format!("{}; {}", error.message(), error.hint().unwrap_or_default()));
     }
 }

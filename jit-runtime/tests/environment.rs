@@ -85,6 +85,22 @@ fn a_misspelled_variable_is_mentioned_once() {
     assert_eq!(output.matches("JIT_THREAD has no effect; did you mean JIT_THREADS?").count(), 1, "{output}");
 }
 
+// one device: each child has its own
+// rows: K174
+#[test]
+fn a_variable_that_another_rules_out_is_mentioned_once() {
+    let output = text(&run_child(&[("JIT_DUMP_DIR", "/nonexistent")]));
+    assert_eq!(
+        output.matches("JIT_DUMP_DIR has no effect: nothing is to be dumped; set JIT_DUMP").count(),
+        1,
+        "{output}"
+    );
+    let output = text(&run_child(&[("JIT_CACHE_VERIFY", "1")]));
+    assert!(output.contains("JIT_CACHE_VERIFY has no effect"), "{output}");
+}
+
+// rows: K173
+// one device: each child has its own
 #[test]
 fn dumps_are_written_where_they_are_wanted() {
     let output = text(&run_child(&[("JIT_DUMP", "ir")]));
@@ -99,6 +115,34 @@ fn dumps_are_written_where_they_are_wanted() {
         let text = std::fs::read_to_string(file).unwrap();
         assert!(text.contains("// as scheduled") && text.contains("store p0"), "{text}");
     }
+}
+
+#[test]
+#[ignore = "run by the next test in a separate process"]
+fn prints_its_map_of_code() {
+    launch_constant(3).unwrap();
+    let path = format!("/tmp/perf-{}.map", std::process::id());
+    match std::fs::read_to_string(&path) {
+        Ok(map) => print!("map: {map}"),
+        Err(error) => println!("no map: {error}"),
+    }
+    println!("kernel {:016x}", cache::entries()[0].hash);
+    let _ = std::fs::remove_file(path);
+}
+
+// one device: only code of the processor is named
+// rows: K176
+#[test]
+#[cfg(all(feature = "llvm", target_os = "linux"))]
+fn profilers_find_the_names_of_kernels() {
+    let output = text(&run_test("prints_its_map_of_code", &[("JIT_PERF_MAP", "yes"), ("JIT_DEVICE", "cpu")]));
+    let map = output.lines().find_map(|line| line.strip_prefix("map: ")).unwrap_or_else(|| panic!("{output}"));
+    let hash = output.lines().find_map(|line| line.strip_prefix("kernel ")).expect("the kernel is cached");
+    let [start, size, name] = map.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{map}") };
+    let number = |digits: &str| u64::from_str_radix(digits, 16).expect("a hexadecimal number");
+    assert!(number(start) > 0 && (1..1 << 20).contains(&number(size)), "{map}");
+    assert_eq!(name, format!("constant ({hash})"));
+    assert!(text(&run_test("prints_its_map_of_code", &[("JIT_DEVICE", "cpu")])).contains("no map"));
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn rustup_home() -> String {
 }
 
 /// For each variable a value, and whether it changes keys. One that is new does not pass before it is here.
-const VARIABLES: [(&str, &str, bool); 17] = [
+const VARIABLES: [(&str, &str, bool); 18] = [
     ("JIT_DEVICE", "cpu", false),
     ("JIT_THREADS", "3", false),
     ("JIT_LOG", "debug", false),
@@ -183,12 +183,13 @@ const VARIABLES: [(&str, &str, bool); 17] = [
     ("JIT_FREEZE", "off", false),
     ("JIT_FREEZE_VERIFY", "1", false),
     ("JIT_DEBUG", "on", false),
+    ("JIT_PERF_MAP", "on", false),
     ("JIT_TIER", "thorough", true),
     ("JIT_LLVM_PATH", "", false),
 ];
 
 // one device: only code of the processor is stored
-// rows: K128 N09
+// rows: K128 K172 N09
 #[test]
 fn each_variable_is_classified() {
     let classified: BTreeSet<&str> = VARIABLES.iter().map(|(name, ..)| *name).collect();

@@ -7,6 +7,7 @@
 use std::ops::RangeInclusive;
 
 use jit_core::misuse::Misuse;
+use jit_core::root_of_squares;
 
 use super::fold::fold_rows;
 use super::lengths::{Sizes, is, is_empty, number, product};
@@ -257,21 +258,23 @@ impl<T: FloatElement> Tensor<T> {
         (&distance * &distance).reduced_with_gradients(axes, adding()) / Array::<T>::from(freedom)
     }
 
-    /// Returns the standard deviation along axes, the square root of [`Tensor::var`].
+    /// Returns the standard deviation along axes, the square root of [`Tensor::var`]. Where it is zero, so is
+    /// its derivative.
     #[must_use]
     #[track_caller]
     pub fn std(&self, axes: impl Into<Axes>, ddof: u32) -> Self {
-        self.var(axes, ddof).sqrt()
+        self.var(axes, ddof).map(root_of_squares)
     }
 
-    /// Returns the square root of the sum of the squares along axes. Halves are computed in single precision.
+    /// Returns the square root of the sum of the squares along axes. Halves are computed in single precision. Where it
+    /// is zero, so is its derivative.
     #[must_use]
     #[track_caller]
     pub fn norm(&self, axes: impl Into<Axes>) -> Self {
         if T::TYPE.bits() == 16 {
             return self.cast::<f32>().norm(axes).cast();
         }
-        (self * self).sum(axes).sqrt()
+        (self * self).sum(axes).map(root_of_squares)
     }
 }
 

@@ -510,6 +510,8 @@ fn two_stages(x: &Float) -> Float {
     if y > 1.0 { y - 1.0 } else { y.exp() }
 }
 
+// no device: names are those of the recording
+// rows: K179
 #[test]
 fn kernels_have_the_name_of_their_function() {
     // Reading the history empties it, and other tests read it, too: launches that they take are repeated.

@@ -252,3 +252,46 @@ fn constants_have_a_derivative_of_zero_whatever_the_host_reads_elsewhere() {
         assert_eq!(zero(|_| Float64::from(3.0)), [0.0, 0.0]);
     });
 }
+
+/// Derivatives by `p` in the steps of a program capture its state, which carries gradients.
+fn steps_with_slopes(state: &Float64, p: &Float64) -> Float64 {
+    (0..40).fold(state.clone(), |state, step| {
+        let slope = ad::grad(|p: &Float64| (p * p * &state).sin())(p).unwrap();
+        // Every third step captures a derivative of the step before, and through it the state.
+        let curvature = match step % 3 {
+            0 => ad::grad(|p: &Float64| ad::grad(|q: &Float64| (q * p * &slope).exp())(p).unwrap())(p).unwrap(),
+            _ => Float64::from(0.0),
+        };
+        state * 0.9 + slope * 0.05 + curvature * 0.01
+    })
+}
+
+/// The same, with slopes that are written out: q → p s exp(p q s) at q = p, and its derivative by p.
+fn steps_with_formulas(state: &Float64, p: &Float64) -> Float64 {
+    (0..40).fold(state.clone(), |state, step| {
+        let slope = 2.0 * p * &state * (p * p * &state).cos();
+        let curvature = match step % 3 {
+            0 => &slope * (p * p * &slope).exp() * (1.0 + 2.0 * p * p * &slope),
+            _ => Float64::from(0.0),
+        };
+        state * 0.9 + slope * 0.05 + curvature * 0.01
+    })
+}
+
+#[test]
+fn what_derivatives_in_many_steps_have_captured_has_derivatives() {
+    on_each_device(|| {
+        let (state, p) = (Float64::from([0.3, -0.4, 1.1]), Float64::from([0.5, 0.7, -0.2]));
+        let gradients = |steps: fn(&Float64, &Float64) -> Float64| {
+            let both = |(state, p): &(Float64, Float64)| steps(state, p).sum();
+            let (by_state, by_p) = ad::grad(both)(&(state.clone(), p.clone())).unwrap();
+            let twice = ad::hvp(|state: &Float64| steps(state, &p).sum(), &state, &state.ones_like()).unwrap();
+            let tangent = ad::jvp(|state: &Float64| steps(state, &p), &state, &state.ones_like()).unwrap().1;
+            let mut variable = state.clone();
+            variable.enable_grad();
+            steps(&variable, &p).backward().unwrap();
+            [by_state, by_p, twice, tangent, variable.grad()].map(|value| value.to_vec().unwrap()).concat()
+        };
+        assert_close(&gradients(steps_with_slopes), &gradients(steps_with_formulas), 1e-9);
+    });
+}

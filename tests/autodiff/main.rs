@@ -13,6 +13,7 @@ mod frozen_limits;
 mod frozen_rows;
 mod functional;
 mod inside_loops;
+mod kinks;
 mod leaks;
 mod library;
 mod loop_rows;

@@ -37,7 +37,7 @@ fn longest(x: &Float) -> UInt {
     n
 }
 
-// rows: N09 P23
+// rows: K179 N09 P23
 #[test]
 fn other_names_and_lines_find_the_same_kernel() {
     on_each_device(|| {

@@ -71,7 +71,7 @@ fn a_trace_is_json_with_an_event_for_each_launch() {
             .filter(|event| text(event, "name") == "process_name")
             .map(|event| text(arguments(event), "name"))
             .collect();
-        assert_eq!(rows.len(), 4, "{rows:?}");
+        assert_eq!(rows.len(), 5, "{rows:?}");
     });
 }
 
@@ -85,6 +85,38 @@ fn a_trace_is_written_to_a_file() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(written, profile.trace_json());
     assert!(!events(&written).is_empty());
+}
+
+// one device: it is the time of the host
+// rows: K187
+#[test]
+fn ranges_that_the_program_names_are_in_the_trace() {
+    let _measuring = one_at_a_time();
+    let x = resident(1000);
+    let line = line!() + 3;
+    let work = || {
+        for step in 0..12 {
+            let sum = jit::profile::range("a \"step\"", || {
+                jit::profile::range("sum", || (&x * step as f32).sum()).item().unwrap()
+            });
+            assert!(sum >= 0.0);
+        }
+    };
+    work();
+    let profile = profile_of(work);
+    let all = events(&profile.trace_json());
+    let named = |name: &str| -> Vec<&Event> { all.iter().filter(|event| text(event, "name") == name).collect() };
+    let (steps, sums) = (named("a \"step\""), named("sum"));
+    assert_eq!((steps.len(), sums.len()), (12, 12));
+    for (step, sum) in steps.into_iter().zip(sums) {
+        assert_eq!(text(arguments(step), "line"), format!("{}:{line}", file!()));
+        let end = |event: &Event| number(event, "ts") + number(event, "dur");
+        assert!(number(step, "ts") <= number(sum, "ts") && end(sum) <= end(step) + 0.001);
+    }
+    // They are no activity: what the thread did in them is counted, and warned of, as without them.
+    let warnings: Vec<_> = profile.warnings().iter().map(|warning| warning.kind).collect();
+    assert_eq!((profile.totals().evaluations, &*warnings), (12, &[jit::profile::WarningKind::ReadsInLoop][..]));
+    assert_eq!(jit::profile::range("without a profile", || 5), 5);
 }
 
 #[test]

@@ -56,6 +56,7 @@ mod hints;
 mod histogram;
 mod host_comparison;
 mod lanes;
+pub mod length;
 mod local;
 mod math;
 mod nan;

@@ -6,7 +6,7 @@
 use jit_runtime::Site;
 use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
-use super::{Array, Element, FloatElement, Mask, Number, Operand, UInt};
+use super::{Array, Element, FloatElement, Mask, Number, Operand, UInt, length};
 use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::size::Size;
@@ -113,12 +113,13 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// Returns the root of the sum of the squares, of width 1; 0 for no elements.
+    /// Returns the root of the sum of the squares, of width 1; 0 for no elements. Where it is zero, so is its
+    /// derivative.
     #[must_use]
     #[track_caller]
     pub fn norm(&self) -> Self {
         let squared = wide_dot(self.var(), self.var());
-        let root = record::unary(jit_runtime::ir::UnaryOp::Sqrt, &squared);
+        let root = length::root(&squared);
         Array::from_var(record::cast(T::TYPE, &root))
     }
 
@@ -139,7 +140,7 @@ impl<T: FloatElement> Array<T> {
         Array::from_var(record::cast(T::TYPE, &self.wide_variance(ddof)))
     }
 
-    /// Returns the root of the variance, of width 1: see [`Array::variance`].
+    /// Returns the root of the variance, of width 1: see [`Array::variance`]. Where it is zero, so is its derivative.
     #[must_use]
     #[track_caller]
     pub fn std(&self) -> Self {
@@ -150,7 +151,7 @@ impl<T: FloatElement> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn std_with(&self, ddof: usize) -> Self {
-        let root = record::unary(jit_runtime::ir::UnaryOp::Sqrt, &self.wide_variance(ddof));
+        let root = length::root(&self.wide_variance(ddof));
         Array::from_var(record::cast(T::TYPE, &root))
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use jit_runtime::{Error, ErrorKind, Site};
 
+use super::earlier::{is_earlier, mark_captured};
 use super::form::with_arrays;
 use super::forward::Tangents;
 use super::isolate::is_allowed;
@@ -55,14 +56,16 @@ where
     let (copy, mut called, arguments) = arguments(x);
     let result = recorded(|| function(&copy));
     drop(copy);
+    called.has_older_arguments = !captured.is_empty();
     called.end(arguments.into_iter().chain(captured.iter().cloned()), owned_arrays(&result))?;
     Ok((result, called))
 }
 
-/// Returns the vertices between the results of a function and its arguments. States of a traced loop around it cannot
-/// depend on the arguments: nothing behind them is among the vertices.
-fn between(results: &[Var], arguments: &[Var]) -> Result<Vec<Vertex>, Error> {
-    order_to(results, &|var| is_state(var) || arguments.iter().any(|argument| argument.is_same(var)))
+/// Returns the vertices between the results of a function and its arguments. States of a traced loop around it, and
+/// values that are older than the call, cannot depend on the arguments: nothing behind them is among the vertices.
+fn between(results: &[Var], arguments: &[Var], call: u64) -> Result<Vec<Vertex>, Error> {
+    let is_argument = |var: &Var| arguments.iter().any(|argument| argument.is_same(var));
+    order_to(results, &|var| is_state(var) || is_argument(var) || is_earlier(var, call))
 }
 
 fn is_state(var: &Var) -> bool {
@@ -77,26 +80,16 @@ fn without_states(mut vertices: Vec<Vertex>) -> Vec<Vertex> {
     vertices
 }
 
-/// Returns whether derivatives of a function may be differentiated themselves: it uses variables, or arguments of a
-/// function around it, or is called with values that carry gradients.
-fn is_nested(vertices: &[Vertex], own: u64) -> bool {
-    let is_outer = |vertex: &Vertex| match vertex {
-        Vertex::Value(Value { source: Source::Variable, .. }) => true,
-        Vertex::Value(Value { source: Source::Operands(node), .. }) => is_state(node),
-        Vertex::Value(Value { source: Source::Argument(of, call), .. }) => *call < own || *call == own && carries(of),
-        _ => false,
-    };
-    !gradients::is_suspended() && vertices.iter().any(is_outer)
-}
-
 /// A function that has been called, to be differentiated.
 pub(crate) struct Called {
     /// Functions that are called inside of this one have larger numbers.
     number: u64,
     arguments: Vec<Var>,
     results: Vec<Var>,
-    vertices: Vec<Vertex>,
+    pub(super) vertices: Vec<Vertex>,
     is_nested: bool,
+    /// Whether there are arguments from before the call.
+    has_older_arguments: bool,
     /// Where the host has read a value before the call.
     read_before: Option<Site>,
 }
@@ -106,7 +99,8 @@ impl Called {
     pub(crate) fn begin() -> Called {
         let number = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
         let (arguments, results, vertices) = (Vec::new(), Vec::new(), Vec::new());
-        Called { number, arguments, results, vertices, is_nested: false, read_before: gradients::replace_read(None) }
+        let read_before = gradients::replace_read(None);
+        Called { number, arguments, results, vertices, is_nested: false, has_older_arguments: false, read_before }
     }
 
     /// Returns a value as an argument by which the function is differentiated. With `is_variable`, gradients of
@@ -130,12 +124,15 @@ impl Called {
     pub(crate) fn end(&mut self, arguments: impl Iterator<Item = Var>, results: Vec<Var>) -> Result<(), Error> {
         let read = gradients::replace_read(self.read_before.take());
         self.arguments = arguments.collect();
-        let vertices = between(&results, &self.arguments)?;
+        let vertices = self.between(&results)?;
         if let Some(read) = read.filter(|_| vertices.is_empty() && !is_allowed()) {
             return Err(computed_by_host(read));
         }
-        self.is_nested = is_nested(&vertices, self.number);
+        self.is_nested = self.is_nested_by(&vertices);
         self.vertices = without_states(vertices);
+        if self.is_nested {
+            mark_captured(&self.vertices, &self.arguments, CALLS.load(Ordering::Relaxed))?;
+        }
         self.results = results;
         Ok(())
     }
@@ -146,8 +143,7 @@ impl Called {
         let before = self.results.len();
         self.results.extend(results);
         let more = &self.results[before..];
-        self.is_nested |= !more.is_empty()
-            && between(more, &self.arguments).map_or(true, |vertices| is_nested(&vertices, self.number));
+        self.is_nested |= !more.is_empty() && self.between(more).map_or(true, |vertices| self.is_nested_by(&vertices));
     }
 
     /// Returns the results; gradients flow through them only if they are used by another derivative.
@@ -159,11 +155,38 @@ impl Called {
         }
     }
 
+    /// Returns the vertices between some results and the arguments.
+    fn between(&self, results: &[Var]) -> Result<Vec<Vertex>, Error> {
+        between(results, &self.arguments, self.younger_than())
+    }
+
+    /// Returns the number of the call for questions whether a value is older. No value is older than call 0.
+    fn younger_than(&self) -> u64 {
+        if self.has_older_arguments { 0 } else { self.number }
+    }
+
+    /// Returns whether derivatives of the function may be differentiated themselves: it uses variables, or arguments of
+    /// a function around it, or is called with values that carry gradients.
+    fn is_nested_by(&self, vertices: &[Vertex]) -> bool {
+        let (own, youngest) = (self.number, self.younger_than());
+        let is_outer = |vertex: &Vertex| match vertex {
+            // It carries gradients, and not those of the arguments.
+            Vertex::Value(Value { var, .. }) if is_earlier(var, youngest) => true,
+            Vertex::Value(Value { source: Source::Variable, .. }) => true,
+            Vertex::Value(Value { source: Source::Operands(node), .. }) => is_state(node),
+            Vertex::Value(Value { source: Source::Argument(of, call), .. }) => {
+                *call < own || *call == own && carries(of)
+            }
+            _ => false,
+        };
+        !gradients::is_suspended() && vertices.iter().any(is_outer)
+    }
+
     /// Returns what gradients flow through. A value that was evaluated after the call has its operands on its tape.
     fn vertices(&self) -> Result<Cow<'_, [Vertex]>, Error> {
         let has_changed = |vertex: &Vertex| matches!(vertex, Vertex::Value(value) if value.is_evaluated_since());
         match self.vertices.iter().any(has_changed) {
-            true => between(&self.results, &self.arguments).map(without_states).map(Cow::Owned),
+            true => self.between(&self.results).map(without_states).map(Cow::Owned),
             false => Ok(Cow::Borrowed(&self.vertices)),
         }
     }

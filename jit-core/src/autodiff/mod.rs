@@ -8,7 +8,7 @@
 //! |---|---|
 //! | variables: `enable_grad`, `grad`, `backward`, …; those of whole values | `variable`, `trees` |
 //! | traversals from several values, several times; scopes that gradients leave at their end | `traversal`, `isolate` |
-//! | derivatives of functions, to any order; what these return | `functional`, `loss` |
+//! | derivatives of functions, to any order; what these return and capture | `functional`, `loss`, `earlier` |
 //! | … of functions that change their argument | `in_place` |
 //! | operations with a derivative of their own | `custom`, `passed`, `scaled`, `checkpoint`, `form` |
 //! | the graph as gradients see it | `vertex` |
@@ -27,6 +27,7 @@ mod checkpoint;
 mod collect;
 mod custom;
 mod draw;
+mod earlier;
 mod factors;
 mod form;
 mod forward;

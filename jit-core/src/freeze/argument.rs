@@ -64,10 +64,52 @@ impl<T: Lent<Owned: ThreadSafe + 'static> + ?Sized> FrozenInput for T {}
     label = "the function is recorded on a copy of it, with other arrays",
     note = "it must be `Traverse` (derive it) and `Clone`; lists and strings may be passed as `&[T]` and `&str`"
 )]
-pub trait Lent: Traverse + ToOwned<Owned: Traverse> {}
+pub trait Lent: Traverse + Owning<Owned: Traverse> {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Traverse + ToOwned<Owned: Traverse> + ?Sized> Lent for T {}
+impl<T: Traverse + Owning<Owned: Traverse> + ?Sized> Lent for T {}
+
+/// As `ToOwned`, for the types that are `Traverse`. For that trait the compiler would answer that `Clone` is missing,
+/// and not what for.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a `#[freeze]` function",
+    label = "the function is recorded on a copy of it, with other arrays",
+    note = "it must be `Traverse` (derive it) and `Clone`; lists and strings may be passed as `&[T]` and `&str`, \
+            `Instances` as a pointer, `shapes.at(&ids)`"
+)]
+pub trait Owning {
+    /// The type of copies.
+    type Owned: Borrow<Self>;
+
+    /// Returns a copy.
+    fn to_own(&self) -> Self::Owned;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Owning for T {
+    type Owned = T;
+
+    fn to_own(&self) -> T {
+        self.clone()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Owning for [T] {
+    type Owned = Vec<T>;
+
+    fn to_own(&self) -> Vec<T> {
+        self.to_vec()
+    }
+}
+
+impl Owning for str {
+    type Owned = String;
+
+    fn to_own(&self) -> String {
+        self.to_owned()
+    }
+}
 
 /// An argument as it is passed to a frozen function.
 pub trait Argument {
@@ -133,11 +175,11 @@ impl<T: FrozenInput + ?Sized> Argument for Shared<'_, T> {
     }
 
     fn proxy(&self) -> T::Owned {
-        self.0.to_owned()
+        self.0.to_own()
     }
 
     fn copy(proxy: &T::Owned) -> T::Owned {
-        Borrow::<T>::borrow(proxy).to_owned()
+        Borrow::<T>::borrow(proxy).to_own()
     }
 
     fn put(&mut self, _: &T::Owned, _: bool, _: &mut VisitorMut<'_>) {}

@@ -46,11 +46,11 @@ impl<T: FrozenInput + ?Sized + 'static> Borrowing for &T {
     }
 
     fn proxy(&self) -> T::Owned {
-        (**self).to_owned()
+        (**self).to_own()
     }
 
     fn copy(proxy: &T::Owned) -> T::Owned {
-        lend::<T, _>(proxy, PhantomData).to_owned()
+        lend::<T, _>(proxy, PhantomData).to_own()
     }
 
     fn lend(proxy: &T::Owned) -> &T {

@@ -122,13 +122,14 @@ impl Draft<'_> {
             && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })
     }
 
-    /// Operands of a commutative operation are equal in either order. The node retains the order of its first
-    /// recording: an order by address would differ between recordings of a program, and so would the kernel.
+    /// Operands of a commutative operation are equal in either order, unless gradients distinguish them. The node
+    /// retains the order of its first recording: an order by address would differ between recordings of a program, and
+    /// so would the kernel.
     #[inline]
     fn has_operands_of(&self, var: &Var) -> bool {
         let [a, b, _] = self.operands.map(address);
         let is = |slot: usize, operand: *mut Node| self.op.slots() <= slot || var.operand_address(slot) == operand;
-        let swapped = || self.op.is_commutative() && is(0, b) && is(1, a);
+        let swapped = || self.op.may_exchange(var.flags()) && is(0, b) && is(1, a);
         ((is(0, a) && is(1, b)) || swapped()) && var.operand_address(2) == self.third_slot()
     }
 

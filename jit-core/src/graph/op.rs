@@ -5,6 +5,8 @@
 
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, UnaryOp};
 
+use super::node::flag;
+
 /// The operation of a node. Operands are listed in the order in which the node stores them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
@@ -118,6 +120,14 @@ impl Op {
             Op::Fma => true,
             _ => false,
         }
+    }
+
+    /// Returns whether the first two operands may be exchanged in a node with these flags. Of equal operands of a
+    /// minimum or maximum the gradient flows to the first one.
+    #[inline]
+    pub(crate) const fn may_exchange(self, flags: u16) -> bool {
+        use BinaryOp::{FMax, FMin, Max, Min};
+        self.is_commutative() && (flags & flag::GRAD == 0 || !matches!(self, Op::Binary(Min | Max | FMin | FMax)))
     }
 
     /// Returns the maximum number of operand slots that hold nodes.

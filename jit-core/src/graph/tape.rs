@@ -113,6 +113,8 @@ pub(crate) struct Record {
     pub(crate) tangents: Vec<(u64, Var)>,
     /// The time until which tangents have flowed into the gradient.
     pub(crate) pulled: u64,
+    /// The number of calls of functions that had been differentiated when one of them had captured the node.
+    pub(crate) captured_at: Option<u64>,
 }
 
 impl Record {
@@ -168,6 +170,17 @@ pub(crate) fn read<R>(var: &Var, read: impl FnOnce(&mut Record) -> R) -> Option<
         return None;
     }
     RECORDS.lock().get_mut(&var.address().addr().get()).map(read)
+}
+
+/// Returns whether a node has a record that distinguishes it from the expression behind it: not only a mark.
+pub(crate) fn is_distinguished(var: &Var) -> bool {
+    let is_more_than_mark = |record: &mut Record| {
+        record.tape.is_some()
+            || record.gradient.is_some()
+            || !record.tangents.is_empty()
+            || record.captured_at.is_none()
+    };
+    read(var, is_more_than_mark).unwrap_or(false)
 }
 
 /// Returns how gradients flow through a node, if its operands do not say it.

@@ -329,7 +329,7 @@ impl Substitution<'_> {
         if is_leaf(var) {
             return match var.op() {
                 Op::LaneIndex => Some(record::cast(Type::U32, &self.at.index)),
-                _ if var.has_data() || var.flags() & flag::TAPED != 0 => self.read(var, self.at),
+                _ if var.has_data() || tape::is_distinguished(var) => self.read(var, self.at),
                 Op::Placeholder | Op::LibraryResult => self.read(var, self.at),
                 _ => None,
             };
@@ -378,7 +378,7 @@ fn lane_slots(var: &Var) -> Range<usize> {
 /// Returns whether a node has no operands that the substitution visits.
 fn is_leaf(var: &Var) -> bool {
     // Gradients flow through a node with a record of its own, not through the expression behind it.
-    let is_taped = var.flags() & flag::TAPED != 0 && !(gradients::is_suspended() && tape::is_result(var));
+    let is_taped = tape::is_distinguished(var) && !(gradients::is_suspended() && tape::is_result(var));
     var.width() == 1 || var.has_data() || is_taped || var.op().slots() == 0 || var.op().is_stored()
 }
 

@@ -27,6 +27,7 @@ use crate::graph::op::Op;
 use crate::graph::payload::{
     BranchPayload, LoopPayload, Payload, RegionId, State, SwitchPayload, control_node, result,
 };
+use crate::graph::tape;
 use crate::size::extent::Extent;
 
 /// Targets with larger graphs are not compared, in nodes.
@@ -513,7 +514,7 @@ impl Merged {
         match var.op() {
             Op::Gather => return self.gather(step, operands, lanes, pinned),
             // Its derivative is that of one target.
-            _ if var.flags() & flag::TAPED != 0 => return None,
+            _ if tape::is_distinguished(var) => return None,
             Op::LoopResult => return Some(loops::loop_result(operands[0], var.position())),
             Op::Broadcast if operands[0].width() == var.width() => return Some(operands[0].clone()),
             Op::Broadcast => width = var.extent(),

@@ -222,7 +222,7 @@ pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
     if let Some(cheaper) = fast::binary(op, a, b) {
         return broadcast(&cheaper, width);
     }
-    let (a, b) = if Op::Binary(op).is_commutative() { ordered(a, b) } else { (a, b) };
+    let (a, b) = if Op::Binary(op).may_exchange(a.flags() | b.flags()) { ordered(a, b) } else { (a, b) };
     node(Op::Binary(op), a.ty(), width, [Some(a), Some(b), None])
 }
 

@@ -140,6 +140,11 @@ pub trait Executable: Send + Sync {
         None
     }
 
+    /// The addresses of the code; none if the host does not run any.
+    fn addresses(&self) -> Option<Range<usize>> {
+        None
+    }
+
     /// The object file of the code, which another process can load; none if no code was generated.
     fn object(&self) -> Option<&[u8]> {
         None

@@ -8,6 +8,7 @@ use super::CacheEntry;
 use super::cost::Cost;
 use super::determinism::Shown;
 use super::hot::{self, Heat};
+use super::perf_map;
 use super::specialised::Specialised;
 use super::transposed::Transposed;
 use crate::backend::{CodeOptions, Effort, Executable, RawArgument};
@@ -78,6 +79,7 @@ impl Entry {
             compile_time: origin.compile_time,
             load_time: origin.load_time,
         };
+        perf_map::note(&facts, &*executable);
         // Only interpreted kernels have no code.
         let cost = Cost::new(origin.compiled_ops, facts.has_loop, facts.code_bytes == 0, facts.lanes_per_step);
         let specialised = hot::is_recompiled(facts.code_bytes).then(|| Specialised::of(&kernel)).flatten();
@@ -184,6 +186,7 @@ impl Entry {
 
     /// Sets the code that later launches run.
     pub(super) fn improve(&self, better: Box<dyn Executable>) {
+        perf_map::note_better(&self.facts, &*better);
         let _ = self.better.set(better);
     }
 

@@ -24,7 +24,7 @@ use crate::stats::{self, Facts};
 
 use super::entry::Entry;
 use super::specialised::Variant;
-use super::{OPTIMISED, forms};
+use super::{OPTIMISED, forms, perf_map};
 
 /// A kernel is hot when it has run for this long...
 const HOT_MIN: Duration = Duration::from_millis(10);
@@ -164,6 +164,7 @@ impl VariantJob {
         match backend::recompile(facts.device, &OPTIMISED.of(&self.kernel), self.options) {
             Ok(None) => {}
             Ok(Some(code)) => {
+                perf_map::note_better(facts, &*code);
                 variant.set_code(code);
                 stats::count_recompile();
                 let Facts { label, hash, ops, .. } = **facts;

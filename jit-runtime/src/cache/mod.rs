@@ -21,6 +21,7 @@
 //! | code for values that frequently run kernels have | `specialised` |
 //! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
+//! | names of code for profilers of the system | `perf_map` |
 //! | how executors use it | `policy` |
 //! | code that travels with recordings in files | `portable`; for which processors: `code_maker` |
 
@@ -37,6 +38,7 @@ mod hot;
 mod levels;
 mod literals;
 mod optimised;
+mod perf_map;
 mod policy;
 mod portable;
 mod specialised;

@@ -128,7 +128,7 @@ pub enum Form {
 }
 
 impl Form {
-    const ALL: [Form; 5] = [Form::Trace, Form::Ir, Form::Llvm, Form::Ptx, Form::Asm];
+    pub(crate) const ALL: [Form; 5] = [Form::Trace, Form::Ir, Form::Llvm, Form::Ptx, Form::Asm];
     pub(crate) const NAMES: &'static [&'static str] = &["trace", "ir", "llvm", "ptx", "asm"];
 
     /// The name that `JIT_DUMP` takes.

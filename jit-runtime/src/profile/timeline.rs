@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::stats::events::{Activity, Collected, Event, Launched, Read, Remark, Span};
+use crate::stats::events::{Activity, Collected, Event, Launched, NamedRange, Read, Remark, Span};
 
 /// All events.
 pub(super) struct Timeline {
@@ -11,6 +11,8 @@ pub(super) struct Timeline {
     pub(super) spans: Vec<Arc<Span>>,
     /// The spans in which threads took part in replays of others.
     helps: Vec<Arc<Span>>,
+    /// The parts of the program that it has named. They are around what threads did, and no activity themselves.
+    pub(super) ranges: Vec<Arc<NamedRange>>,
     /// In the order in which they happened.
     pub(super) reads: Vec<Read>,
     pub(super) remarks: Vec<Remark>,
@@ -50,11 +52,13 @@ pub(super) enum What {
 impl Timeline {
     pub(super) fn new(collected: Collected) -> Timeline {
         let Collected { events, threads, started_ns, ended_ns, thread, peak_bytes } = collected;
-        let (mut launches, mut spans, mut reads, mut remarks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut launches, mut spans, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut reads, mut remarks) = (Vec::new(), Vec::new());
         for event in events {
             match event {
                 Event::Launch(launch) => launches.push(launch),
                 Event::Span(span) => spans.push(span),
+                Event::Range(range) => ranges.push(range),
                 Event::Read(read) => reads.push(read),
                 Event::Remark(remark) => remarks.push(remark),
             }
@@ -66,7 +70,7 @@ impl Timeline {
         let running = Intervals::new(launches.iter().map(|launch| launch.started_ns..launch.ended_ns));
         let nodes = nest(nodes(&launches, &spans));
         let time = started_ns..ended_ns.max(started_ns);
-        Timeline { launches, spans, helps, reads, remarks, threads, thread, time, peak_bytes, nodes, running }
+        Timeline { launches, spans, helps, ranges, reads, remarks, threads, thread, time, peak_bytes, nodes, running }
     }
 
     /// The activity of a node; none for parts of launches.

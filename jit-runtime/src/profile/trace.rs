@@ -5,20 +5,21 @@
 use super::json::Object;
 use super::timeline::Timeline;
 use crate::Site;
-use crate::stats::events::{Activity, Launched, Span};
+use crate::stats::events::{Activity, Launched, NamedRange, Span};
 
 /// The processes: their numbers and names.
 const KERNELS: (u64, &str) = (1, "kernels, on the threads that ran them");
 const CALLS: (u64, &str) = (2, "calls and evaluations");
 const COMPILES: (u64, &str) = (3, "compilations");
 const WAITS: (u64, &str) = (4, "waiting");
+const RANGES: (u64, &str) = (5, "ranges that the program names");
 
 /// All events.
 pub(super) fn json(timeline: &Timeline) -> String {
     let mut trace = Trace { out: String::new(), begin_ns: timeline.time.start };
     trace.out.push_str("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
     let last = trace.out.len();
-    for (process, name) in [KERNELS, CALLS, COMPILES, WAITS] {
+    for (process, name) in [KERNELS, CALLS, COMPILES, WAITS, RANGES] {
         trace.name("process_name", process, 0, name);
         for (thread, name) in timeline.threads.iter().enumerate() {
             trace.name("thread_name", process, thread as u64, name);
@@ -26,6 +27,7 @@ pub(super) fn json(timeline: &Timeline) -> String {
     }
     timeline.launches.iter().for_each(|launch| trace.launch(launch));
     timeline.spans.iter().for_each(|span| trace.span(span));
+    timeline.ranges.iter().for_each(|range| trace.range(range));
     // Each event begins with a comma.
     trace.out.remove(last);
     trace.out.push_str("]}\n");
@@ -83,6 +85,11 @@ impl Trace {
             .microseconds("ts", launch.queued_ns.saturating_sub(begin_ns))
             .object("args", |args| args.number("bytes", launch.live_bytes as u64))
             .end();
+    }
+
+    fn range(&mut self, range: &NamedRange) {
+        let NamedRange { name, site, thread, started_ns, ended_ns } = range;
+        self.complete(name.as_str(), RANGES.0, *thread, (*started_ns, *ended_ns), |args| line(args, Some(*site)));
     }
 
     fn span(&mut self, span: &Span) {

@@ -19,6 +19,7 @@ use crate::{Label, Site};
 pub(crate) enum Event {
     Launch(Arc<Launched>),
     Span(Arc<Span>),
+    Range(Arc<NamedRange>),
     Read(Read),
     Remark(Remark),
 }
@@ -64,6 +65,16 @@ pub(crate) struct Traffic {
 pub(crate) struct Span {
     pub(crate) activity: Activity,
     pub(crate) site: Option<Site>,
+    pub(crate) thread: u32,
+    pub(crate) started_ns: u64,
+    pub(crate) ended_ns: u64,
+}
+
+/// A time in which a thread ran a part of the program that has a name.
+#[derive(Debug)]
+pub(crate) struct NamedRange {
+    pub(crate) name: Label,
+    pub(crate) site: Site,
     pub(crate) thread: u32,
     pub(crate) started_ns: u64,
     pub(crate) ended_ns: u64,
@@ -324,12 +335,26 @@ impl Started {
             note_span(started_ns, site, activity());
         }
     }
+
+    /// Ends a part of the program that has a name.
+    #[inline]
+    pub fn end_range(self, name: &str, site: Site) {
+        if let Some(started_ns) = self.0 {
+            note_range(started_ns, name, site);
+        }
+    }
 }
 
 #[cold]
 fn note_span(started_ns: u64, site: Option<Site>, activity: Activity) {
     let span = Span { activity, site, thread: this_thread(), started_ns, ended_ns: now_ns().max(started_ns) };
     push(Event::Span(Arc::new(span)));
+}
+
+#[cold]
+fn note_range(started_ns: u64, name: &str, site: Site) {
+    let (name, thread, ended_ns) = (Label::new(name), this_thread(), now_ns().max(started_ns));
+    push(Event::Range(Arc::new(NamedRange { name, site, thread, started_ns, ended_ns })));
 }
 
 /// Notes that the host reads elements of an array.

@@ -9,6 +9,8 @@
 //!
 //! Sums of products are chains of fused multiplications and additions, each of which rounds once.
 
+use jit_core::root_of_squares;
+
 use crate::linalg::vector::Component;
 use crate::{Array, Element, FloatElement, Number, Signed, Size, Traverse};
 
@@ -161,11 +163,12 @@ impl<T: Signed, const N: usize> Matrix<T, N> {
 }
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// Returns the Frobenius norm in each lane: the root of the sum of the squares of the entries.
+    /// Returns the Frobenius norm in each lane: the root of the sum of the squares of the entries. Where
+    /// it is zero, so is its derivative.
     #[must_use]
     #[track_caller]
     pub fn frobenius_norm(&self) -> Array<T> {
-        self.squared_frobenius_norm().sqrt()
+        root_of_squares(&self.squared_frobenius_norm())
     }
 }
 

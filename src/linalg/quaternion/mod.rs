@@ -7,6 +7,8 @@
 //! | rotations: axes and angles, matrices, Euler angles | `rotation` |
 //! | exponentials, logarithms, powers, interpolation | `power` |
 
+use jit_core::root_of_squares;
+
 use super::{Component, Vec3, Vec4};
 use crate::{Array, Element, FloatElement, Mask, Signed, Size, Traverse};
 
@@ -117,11 +119,12 @@ impl<T: FloatElement> Quaternion<T> {
         self.dot(self)
     }
 
-    /// Returns the length. Squares of components must neither overflow nor underflow.
+    /// Returns the length. Squares of components must neither overflow nor underflow. Where it is zero, so is its
+    /// derivative.
     #[must_use]
     #[track_caller]
     pub fn norm(&self) -> Array<T> {
-        self.squared_norm().sqrt()
+        root_of_squares(&self.squared_norm())
     }
 
     /// Returns the quaternion divided by its length. Lanes with zero yield NaN.

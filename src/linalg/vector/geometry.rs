@@ -3,6 +3,8 @@
 //! Sums of products are chains of fused multiplications and additions, each of which rounds once. Squares of lengths
 //! overflow and underflow where the squares of components do: in `f32` beyond about 1e19 and below 1e-19.
 
+use jit_core::root_of_squares;
+
 use super::{Component, Vec2, Vec3, Vec4, VectorOperand, for_each_vector};
 use crate::{Array, FloatElement, Number, Signed};
 
@@ -35,11 +37,11 @@ macro_rules! geometry {
         }
 
         impl<T: FloatElement> $Vec<T> {
-            /// Returns, in each lane, the length.
+            /// Returns, in each lane, the length. Where it is zero, so is its derivative.
             #[must_use]
             #[track_caller]
             pub fn norm(&self) -> Array<T> {
-                self.squared_norm().sqrt()
+                root_of_squares(&self.squared_norm())
             }
 
             /// Returns the unit vector in the same direction. Lanes with the zero vector, which has no direction, yield

@@ -101,6 +101,10 @@ impl Executable for MachineCode {
         self.loaded.size_bytes()
     }
 
+    fn addresses(&self) -> Option<Range<usize>> {
+        Some(self.loaded.addresses())
+    }
+
     fn object(&self) -> Option<&[u8]> {
         Some(&self.object)
     }

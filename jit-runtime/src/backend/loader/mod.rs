@@ -84,6 +84,11 @@ impl LoadedObject {
         self.is_verified.then(|| self.scratch_bytes - RECORD_BYTES)
     }
 
+    /// The addresses of the code and its constants.
+    pub(crate) fn addresses(&self) -> std::ops::Range<usize> {
+        self.memory.address()..self.memory.address() + self.memory.size_bytes
+    }
+
     /// The bytes of the code and its constants.
     pub(crate) fn size_bytes(&self) -> usize {
         self.memory.size_bytes

@@ -7,3 +7,4 @@ fn f(x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K170

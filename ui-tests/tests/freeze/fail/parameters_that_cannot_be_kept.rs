@@ -51,4 +51,19 @@ fn list(all: &mut Vec<Once>) {
     all.clear();
 }
 
+#[jit(dispatch)]
+trait Shape: Traverse {
+    fn area(&self, scale: &Float) -> Float;
+}
+
+#[freeze]
+fn instances(shapes: &jit::Instances<dyn Shape>, ids: &UInt, scale: &Float) -> Float {
+    shapes.at(ids).area(scale)
+}
+
+#[freeze]
+fn lists(all: &[Once]) -> Float {
+    all[0].x.clone()
+}
+
 fn main() {}

@@ -178,8 +178,8 @@ mod tests {
         let quick = CodeOptions { effort: Effort::Quick, ..CodeOptions::default() };
         let stored = |by, effort| {
             let options = CodeOptions { effort, ..quick };
-            let code = backend::llvm::compile(&OPTIMISED.of(&chain(by)), options).unwrap();
-            disk::Stored { code: Box::new(code), options, compile_time: Duration::ZERO, compiled_ops: 1 }
+            let code = backend::compile(Device::Cpu, &OPTIMISED.of(&chain(by)), options).unwrap();
+            disk::Stored { code, options, compile_time: Duration::ZERO, compiled_ops: 1 }
         };
         for effort in [Effort::Quick, Effort::Thorough] {
             verify_stored(Device::Cpu, &chain(3), &stored(3, effort), "chain".into()).unwrap();

@@ -1,4 +1,4 @@
-//! Kernels on disk: a process runs code that another one compiled, without LLVM.
+//! Kernels on disk: a process runs code that another one compiled, without LLVM, or the linker of a GPU's driver.
 //!
 //! One file for each kernel, named by the hash of its key. It is written when the kernel was compiled, and read when a
 //! kernel is needed that is not in memory. Nothing here fails for the program: whatever is wrong with a folder or a
@@ -18,7 +18,7 @@
 //!
 //! Machine code from a file is executed. Before it is mapped, four things are checked, each of which is a boundary of
 //! trust: folder and file belong to the user and nobody else can write them, the checksum is keyed by the user's
-//! secret, the key is equal in full, and the key names only instructions that this processor has.
+//! secret, the key is equal in full, and the key names only instructions that this processor has, or this GPU.
 
 mod contents;
 mod evict;

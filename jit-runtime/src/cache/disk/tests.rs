@@ -190,7 +190,7 @@ fn only_entry(folder: &Path) -> PathBuf {
     entry
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K146 N07
 #[test]
 fn a_changed_or_truncated_file_is_a_miss_and_is_replaced() {
@@ -265,7 +265,7 @@ fn an_entry_of_another_kernel_is_not_taken_for_this_one() {
     assert!(!is_found(&disk, 4, &*code), "authentic, but its key is another one");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N07
 #[test]
 fn whatever_fails_the_cache_remains_usable() {
@@ -295,7 +295,7 @@ fn whatever_fails_the_cache_remains_usable() {
     }
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K145
 #[test]
 fn what_a_killed_process_left_is_removed_after_an_hour() {
@@ -314,7 +314,7 @@ fn what_a_killed_process_left_is_removed_after_an_hour() {
     assert!(!left.exists() && is_found(&disk, 3, &*code));
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N07
 #[test]
 fn a_clock_that_runs_backwards_does_no_harm() {
@@ -332,7 +332,7 @@ fn a_clock_that_runs_backwards_does_no_harm() {
     assert!(count <= 10, "{count} files, with the secret and the locks");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K143
 #[test]
 fn the_file_whose_loss_costs_least_is_evicted() {
@@ -353,7 +353,7 @@ fn the_file_whose_loss_costs_least_is_evicted() {
     assert!([1, 2, 4, 5, 7].into_iter().all(is_kept));
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 #[test]
 fn kernels_outlive_what_is_known_about_literals() {
     let Some(code) = compiled(&kernel(3)) else { return };

@@ -109,8 +109,8 @@ fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn()
     }
 }
 
-/// As [`alike`], for sums of floats that lanes scatter to the same elements. A GPU adds them in any order, so there they
-/// are made deterministic: on one thread, in the order of the lanes.
+/// As [`alike`], for sums of floats that lanes scatter to the same elements. A GPU adds them in any order, so there
+/// they are made deterministic: on one thread, in the order of the lanes.
 #[track_caller]
 fn alike_in_order<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn() -> R) {
     let _in_order = InOrder::on_gpus_of_a_driver();

@@ -75,6 +75,7 @@ fn counts(output: &str) -> Counts {
 const KERNELS: usize = 4;
 
 /// Runs kernels and library calls on a GPU, and prints what was compiled and read.
+#[allow(clippy::print_stdout, reason = "another process reads it")]
 fn work(device: Device) {
     let values: Vec<f32> = (0..20_000).map(|number| ((number * 7919) % 1013) as f32).collect();
     let x = floats(device, &values);

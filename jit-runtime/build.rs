@@ -21,6 +21,10 @@ const CODE_SOURCES: [&str; 7] = [
     "src/cancel.rs",
 ];
 
+/// Those of PTX, and of the order that library calls combine in.
+const CUDA_CODE_SOURCES: [&str; 5] =
+    ["src/ir", "src/backend/cuda", "src/backend/library", "src/backend/library.rs", "src/backend/mod.rs"];
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-check-cfg=cfg(loads_code)");
@@ -30,14 +34,15 @@ fn main() {
     {
         println!("cargo:rustc-cfg=loads_code");
     }
-    println!("cargo:rustc-env=JIT_CODE_DIGEST={}", code_digest());
+    println!("cargo:rustc-env=JIT_CODE_DIGEST={}", digest(&CODE_SOURCES));
+    println!("cargo:rustc-env=JIT_CUDA_CODE_DIGEST={}", digest(&CUDA_CODE_SOURCES));
     link_llvm();
 }
 
 /// The digest of the sources that determine code, by path and contents, without their tests.
-fn code_digest() -> String {
+fn digest(all: &[&str]) -> String {
     let mut files = Vec::new();
-    CODE_SOURCES.iter().for_each(|source| sources(Path::new(source), &mut files));
+    all.iter().for_each(|source| sources(Path::new(source), &mut files));
     files.sort();
     let mut hasher = blake3::Hasher::new();
     for file in &files {

@@ -9,6 +9,8 @@ use jit::{Device, ErrorKind, with_device};
 
 #[path = "shared/alone.rs"]
 mod alone;
+#[path = "cuda/stored.rs"]
+mod stored;
 
 const FIRST: Device = Device::Cuda(0);
 const SECOND: Device = Device::Cuda(1);
@@ -298,7 +300,7 @@ fn a_lost_gpu_is_an_error_and_other_devices_go_on() {
 // rows: O58
 #[test]
 fn code_that_the_driver_refuses_is_an_error_with_its_reason() {
-    if !is_alone("code_that_the_driver_refuses_is_an_error_with_its_reason", "FAKE_CUDA_FAIL=module:1") {
+    if !is_alone("code_that_the_driver_refuses_is_an_error_with_its_reason", "FAKE_CUDA_FAIL=link:1") {
         return;
     }
     let x = floats(FIRST, &[1.0; 100]);

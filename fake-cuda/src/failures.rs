@@ -8,7 +8,9 @@
 //! | `pinned:1` | an allocation of pinned memory |
 //! | `copy:3` | the call of the third copy |
 //! | `event:3` | making the third event |
-//! | `module:1` | loading a module: its text is refused |
+//! | `link:1` | the linker refuses a text |
+//! | `link-end:1` | the linker makes no code of a text that it has taken |
+//! | `module:1` | loading a module: its code is refused |
 //! | `launch:3` | the call of the third launch |
 //! | `host-function:1` | the call that queues a function of the host |
 //! | `lost:3` | the third launch accesses memory that does not exist, after which the device is lost |

@@ -24,7 +24,8 @@
 //! | copies | `copies` |
 //! | streams and events | `stream`, `event` |
 //! | the thread that does the work | `executor` |
-//! | modules of PTX, launches | `module`, `launch` |
+//! | PTX to code, which other processes load | `link` |
+//! | modules of such code, launches | `module`, `launch` |
 //! | failures on demand | `failures` |
 //! | codes of results | `codes` |
 
@@ -41,6 +42,7 @@ mod event;
 mod executor;
 mod failures;
 mod launch;
+mod link;
 mod memory;
 mod module;
 mod state;

@@ -1,17 +1,14 @@
-//! Modules: text of PTX that is parsed.
+//! Modules: code of the linker, whose text of PTX is parsed.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
 use ptx_interpreter::{AtomicSums, Entry, parse};
 
 use crate::codes::{self, Code};
 use crate::state::lock;
-use crate::{context, device, violation};
-
-const ERROR_LOG: c_uint = 5;
-const ERROR_LOG_SIZE: c_uint = 6;
+use crate::{context, device, link, violation};
 
 pub(crate) struct Module {
     pub(crate) device: usize,
@@ -52,12 +49,18 @@ fn check_header(text: &str, device: usize) -> Result<(), (Code, String)> {
     }
 }
 
-fn load(text: &str, device: usize) -> Result<Module, (Code, String)> {
+/// The kernels of a text, if the driver accepts it for a device.
+pub(crate) fn parsed(text: &str, device: usize) -> Result<Vec<Entry>, (Code, String)> {
     check_header(text, device)?;
+    parse(text, AtomicSums::Exact).map_err(|reason| (codes::INVALID_PTX, reason))
+}
+
+unsafe fn load(image: *const c_void, device: usize) -> Result<Module, Code> {
+    let text = link::decode(image.cast(), device)?;
     if lock().failures.count("module") {
-        return Err((codes::INVALID_PTX, "ptxas application ptx input, line 7; error : on demand".to_owned()));
+        return Err(codes::INVALID_IMAGE);
     }
-    let entries = parse(text, AtomicSums::Exact).map_err(|reason| (codes::INVALID_PTX, reason))?;
+    let entries = parsed(&text, device).map_err(|(code, _)| code)?;
     if entries.len() > 16 {
         violation("a module of more than 16 functions");
     }
@@ -65,19 +68,12 @@ fn load(text: &str, device: usize) -> Result<Module, (Code, String)> {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadDataEx(
-    module: *mut *mut c_void,
-    image: *const c_void,
-    count: c_uint,
-    options: *const c_uint,
-    values: *mut *mut c_void,
-) -> Code {
-    let device = context::current("cuModuleLoadDataEx");
+pub unsafe extern "C" fn cuModuleLoadData(module: *mut *mut c_void, image: *const c_void) -> Code {
+    let device = context::current("cuModuleLoadData");
     if let Err(lost) = lock().check(device) {
         return lost;
     }
-    let Ok(text) = CStr::from_ptr(image.cast()).to_str() else { return codes::INVALID_PTX };
-    match load(text, device) {
+    match load(image, device) {
         Ok(mut loaded) => {
             let mut state = lock();
             let handle = state.new_handle();
@@ -87,15 +83,7 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
             *module = handle as *mut c_void;
             codes::SUCCESS
         }
-        Err((code, reason)) => {
-            let option = |wanted| (0..count as usize).find(|place| *options.add(*place) == wanted);
-            if let (Some(log), Some(size)) = (option(ERROR_LOG), option(ERROR_LOG_SIZE)) {
-                let (log, size) = (*values.add(log) as *mut u8, *values.add(size) as usize);
-                let bytes = reason.bytes().take(size.max(1) - 1).chain([0]);
-                bytes.enumerate().for_each(|(place, byte)| *log.add(place) = byte);
-            }
-            code
-        }
+        Err(code) => code,
     }
 }
 

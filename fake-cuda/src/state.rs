@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::codes::{self, Code};
 use crate::event::Event;
 use crate::failures::Failures;
+use crate::link::Linker;
 use crate::memory::{Allocation, Pinned};
 use crate::module::Module;
 use crate::stream::Stream;
@@ -23,6 +24,7 @@ pub(crate) struct State {
     pub(crate) streams: BTreeMap<usize, Stream>,
     pub(crate) events: HashMap<usize, Event>,
     pub(crate) modules: HashMap<usize, Arc<Module>>,
+    pub(crate) linkers: HashMap<usize, Linker>,
     pub(crate) failures: Failures,
     pub(crate) is_executing: bool,
     handles: usize,

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Label;
 use crate::site::{self, Site};
 
 /// The kind of an error.
@@ -88,6 +89,13 @@ impl Error {
     #[must_use]
     pub fn caused_by(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.cause = Some(Arc::from(cause.into()));
+        self
+    }
+
+    /// Says which kernel the code was for.
+    #[must_use]
+    pub(crate) fn of_kernel(mut self, label: Label) -> Self {
+        self.0.message = format!("the kernel `{label}` cannot be compiled: {}", self.0.message);
         self
     }
 

@@ -132,7 +132,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     files.filter(is_entry).collect()
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K140
 #[test]
 fn the_second_process_compiles_nothing_and_loads_no_llvm() {
@@ -171,7 +171,7 @@ fn what_cannot_change_code_is_not_in_the_key() {
     assert_eq!(entries(&folder).len(), 2);
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K140
 #[test]
 fn a_machine_without_llvm_runs_cached_kernels() {
@@ -190,7 +190,7 @@ fn a_machine_without_llvm_runs_cached_kernels() {
     assert_eq!(entries(&folder).len(), 1);
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K141 K142
 #[test]
 #[cfg(all(feature = "llvm", not(feature = "llvm-static")))]
@@ -228,7 +228,7 @@ fn launches(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.contains(", loaded ")).collect()
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: O34
 #[test]
 fn the_history_tells_where_code_came_from() {
@@ -250,7 +250,7 @@ fn the_history_tells_where_code_came_from() {
     assert_eq!(second, format!("Memory, hit true, {facts}"));
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: O39
 #[test]
 fn the_level_on_disk_is_counted_and_cleared() {
@@ -269,7 +269,7 @@ fn the_level_on_disk_is_counted_and_cleared() {
     assert!(text.contains("level: LevelStats { entries: 0, bytes: 0, max_entries: 0"), "a level that is off: {text}");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K127
 #[test]
 fn kernels_from_disk_are_dumped() {
@@ -299,7 +299,7 @@ fn kernels_from_disk_are_dumped() {
     }
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K144
 #[test]
 fn kernels_are_on_disk_before_they_run() {
@@ -324,7 +324,7 @@ fn literals_that_changed_are_parameters_from_the_first_launch_on() {
     assert!(text.contains("compiles 0, disk hits 1, LLVM loads 0"), "{text}");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K141 N08
 #[test]
 fn folders_and_files_that_others_could_have_written_are_refused() {
@@ -351,7 +351,7 @@ fn folders_and_files_that_others_could_have_written_are_refused() {
     assert!(report(&folder, &[]).contains("disk hits 0"), "a secret that others can write is replaced, its files void");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N08
 #[test]
 fn a_file_made_with_another_secret_is_not_run() {
@@ -393,7 +393,7 @@ fn a_shared_folder_is_read_and_never_written() {
     assert!(text.contains("disk hits 0") && text.contains("can be written by other users"), "{text}");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N09
 #[test]
 fn hits_are_compared_with_new_code_on_request() {
@@ -408,7 +408,7 @@ fn hits_are_compared_with_new_code_on_request() {
     assert!(text.contains("disk hits 3, LLVM loads 0"), "{text}");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 #[test]
 fn what_only_reads_the_cache_writes_no_file() {
     if !has_llvm() {
@@ -434,7 +434,7 @@ fn interpreted_kernels_are_not_on_disk() {
     assert_eq!(entries(&folder).len(), 1);
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K143
 #[test]
 fn the_number_of_files_is_bounded() {
@@ -449,7 +449,7 @@ fn the_number_of_files_is_bounded() {
     assert_warm(&report(&folder, &[("OPS", "99"), ("JIT_CACHE_CAPACITY", "16")]));
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K143 K148
 #[test]
 fn processes_that_share_a_folder_and_evict_get_right_results() {
@@ -480,7 +480,7 @@ fn compiles(text: &str) -> u32 {
     rest.split(',').next().unwrap().parse().unwrap()
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K148 N01
 #[test]
 fn of_many_cold_processes_at_most_two_compile() {
@@ -513,7 +513,7 @@ fn send(child: &Child, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N01
 #[test]
 fn nobody_waits_for_a_process_that_is_stopped_or_killed() {

@@ -105,7 +105,7 @@ fn key(variables: &[(&str, &str)]) -> String {
     keys.into_iter().next().unwrap()
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K121 N09
 #[test]
 fn whatever_can_change_code_is_in_the_key() {
@@ -136,7 +136,7 @@ fn whatever_can_change_code_is_in_the_key() {
     assert!(found.contains_key(&key(changes[12])), "tier and width change nothing here; checked accesses were seen");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N09
 #[test]
 fn what_cannot_change_code_is_not_in_the_key() {
@@ -188,7 +188,7 @@ const VARIABLES: [(&str, &str, bool); 18] = [
     ("JIT_LLVM_PATH", "", false),
 ];
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K128 K172 N09
 #[test]
 fn each_variable_is_classified() {

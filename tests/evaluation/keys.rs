@@ -84,7 +84,7 @@ fn stored(name: &str, variables: &[(&str, &str)]) -> BTreeSet<String> {
     files.filter(|name| name.len() == 64).collect()
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N09
 #[test]
 fn threads_processes_and_orders_have_equal_keys() {

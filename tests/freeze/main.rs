@@ -56,6 +56,7 @@ mod zero_hashes;
 
 use crate::alone::alone;
 use std::fmt::Debug;
+use std::sync::{Mutex, PoisonError};
 
 use jit::freeze::{Explanation, Stats};
 use jit::prelude::*;
@@ -105,6 +106,37 @@ fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn()
             assert_eq!((stats.recordings, stats.direct), (recordings, 0), "{:#?}", (frozen.explain)());
             assert!(stats.replays > 0, "nothing was replayed");
         });
+    }
+}
+
+/// As [`alike`], for sums of floats that lanes scatter to the same elements. A GPU adds them in any order, so there
+/// they are made deterministic: on one thread, in the order of the lanes.
+#[track_caller]
+fn alike_in_order<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn() -> R) {
+    let _in_order = InOrder::on_gpus_of_a_driver();
+    alike(frozen, recordings, calls);
+}
+
+/// While one lives, launches that depend on the order of lanes run in that order, in the whole process.
+struct InOrder;
+
+static IN_ORDER: Mutex<usize> = Mutex::new(0);
+
+impl InOrder {
+    fn on_gpus_of_a_driver() -> Option<InOrder> {
+        std::env::var_os("JIT_TEST_CUDA_DRIVER")?;
+        let mut count = IN_ORDER.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        jit::set_deterministic(true);
+        Some(InOrder)
+    }
+}
+
+impl Drop for InOrder {
+    fn drop(&mut self) {
+        let mut count = IN_ORDER.lock().unwrap_or_else(PoisonError::into_inner);
+        *count -= 1;
+        jit::set_deterministic(*count > 0);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use jit::prelude::*;
 
-use crate::{alike, floats, frozen, indices, message_of, values};
+use crate::{alike, alike_in_order, floats, frozen, indices, message_of, values};
 
 /// More calls than it takes until the kernels are known to be short.
 const CALLS: usize = 10;
@@ -88,7 +88,7 @@ fn frozen_spread(x: &Float, rounds: &UInt) -> Float {
 #[test]
 fn short_kernels_that_scatter_to_private_targets_merge_them() {
     for width in [3, 40, 700] {
-        alike(frozen!(frozen_spread), 1, || {
+        alike_in_order(frozen!(frozen_spread), 1, || {
             (0..CALLS)
                 .map(|call| bits(&frozen_spread(&floats(width, call), &indices(width, 9, call))))
                 .collect::<Vec<_>>()
@@ -105,7 +105,7 @@ fn histogram(x: &Float, index: &UInt) -> Float {
 
 #[test]
 fn a_histogram_of_floats_has_the_same_bits_at_every_width() {
-    alike(frozen!(histogram), 1, || {
+    alike_in_order(frozen!(histogram), 1, || {
         [100, 5000, 100_000, 300_000, 100, 40_000]
             .map(|width| bits(&histogram(&floats(width, width), &indices(width, 64, width))))
     });
@@ -124,7 +124,7 @@ fn histogram_of_some(x: &Float, index: &UInt) -> (Float, Float) {
 
 #[test]
 fn a_histogram_of_as_many_lanes_as_are_counted_has_the_same_bits_at_every_width() {
-    alike(frozen!(histogram_of_some), 1, || {
+    alike_in_order(frozen!(histogram_of_some), 1, || {
         [1000, 100_000, 300_000, 5000].map(|width| {
             let (bins, others) = histogram_of_some(&floats(width, width), &indices(width, 64, width));
             (bits(&bins), bits(&others))

@@ -93,7 +93,8 @@ impl Entry {
             saved_seconds: file.time_saved().as_secs_f64(),
             last_used: file.last_used.and_then(unix),
             target: kernel.map(|kernel| kernel.target.clone()),
-            llvm: kernel.map(|kernel| kernel.llvm.clone()),
+            llvm: kernel.map(|kernel| kernel.llvm.clone()).filter(|llvm| !llvm.is_empty()),
+            driver: kernel.and_then(|kernel| kernel.driver.clone()),
             thorough: kernel.map(|kernel| kernel.options.effort == Effort::Thorough),
             flaw: file.flaw.clone(),
         }
@@ -117,7 +118,9 @@ pub(super) struct View {
     /// Seconds since 1970.
     last_used: Option<u64>,
     target: Option<String>,
+    /// Who compiled it: LLVM, or the driver of GPUs.
     llvm: Option<String>,
+    driver: Option<String>,
     thorough: Option<bool>,
     /// Why it is not used.
     flaw: Option<String>,

@@ -67,6 +67,7 @@ fn reason(miss: Miss) -> Reason {
     let part = match miss.reason {
         MissReason::CodeGenerator => "library",
         MissReason::Llvm => "LLVM",
+        MissReason::Driver => "driver",
         MissReason::Processor => "processor",
         MissReason::Options => "options",
         _ => "key",

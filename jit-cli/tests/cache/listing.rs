@@ -48,7 +48,7 @@ fn an_empty_or_missing_folder_is_no_error() {
     assert!(cleared.contains("removed 0 files, 0 B"), "{cleared}");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N13
 #[test]
 fn top_orders_by_time_saved_or_by_size() {

@@ -15,7 +15,7 @@ fn reason(cache: &Path, variables: &[(&str, &str)]) -> [String; 3] {
     ["part", "message", "remedy"].map(|name| answer["reasons"][0][name].as_str().unwrap().to_owned())
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N13
 #[test]
 fn why_names_the_part_of_the_key_that_differs() {

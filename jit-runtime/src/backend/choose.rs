@@ -111,7 +111,32 @@ pub fn gpus() -> Result<Vec<Device>, Error> {
 /// Whether the code for a device can be stored and loaded by other processes.
 #[cfg(loads_code)]
 pub(crate) fn is_code_stored(device: Device) -> bool {
-    device == Device::Cpu
+    match device {
+        Device::Cpu => true,
+        Device::Interpreter => false,
+        Device::Cuda(_) => cfg!(feature = "cuda") && !config::is_test_gpu(device),
+    }
+}
+
+/// What machine code for a GPU depends on besides its PTX.
+///
+/// # Errors
+///
+/// [`NoDevice`](ErrorKind::NoDevice) if the GPU cannot be used.
+#[cfg(loads_code)]
+pub(crate) fn gpu_maker(number: u8) -> Result<super::cuda::GpuMaker, Error> {
+    gpu::maker(number)
+}
+
+/// Code for a GPU from the bytes that another process stored, for a kernel with these parameters.
+///
+/// # Errors
+///
+/// [`Compile`](ErrorKind::Compile) if the driver refuses it; [`NoDevice`](ErrorKind::NoDevice) if the GPU cannot be
+/// used.
+#[cfg(loads_code)]
+pub(crate) fn load_gpu_code(number: u8, params: &[ir::Param], image: &[u8]) -> Result<Box<dyn Executable>, Error> {
+    gpu::load(number, params, image)
 }
 
 /// The version of the LLVM that compiles, and the file that it is in; loads it.
@@ -179,12 +204,19 @@ pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form
 
 #[cfg(feature = "cuda")]
 mod gpu {
+    #[cfg(loads_code)]
+    pub(super) use crate::backend::cuda::code::maker;
     pub(super) use crate::backend::cuda::code::{devices, info};
 
     use crate::Error;
     use crate::backend::Executable;
     use crate::backend::cuda::code::{Code, text};
     use crate::ir::Kernel;
+
+    #[cfg(loads_code)]
+    pub(super) fn load(number: u8, params: &[super::ir::Param], image: &[u8]) -> Result<Box<dyn Executable>, Error> {
+        Ok(Box::new(Code::load(number, params, image.into())?))
+    }
 
     pub(super) fn compile(number: u8, kernel: &Kernel) -> Result<Box<dyn Executable>, Error> {
         Ok(Box::new(Code::compile(number, kernel)?))
@@ -201,6 +233,16 @@ mod gpu {
     use crate::config::Device;
 
     pub(super) fn compile(number: u8, _kernel: &Kernel) -> Result<Box<dyn Executable>, Error> {
+        Err(current_device::no_gpu(Device::Cuda(number)))
+    }
+
+    #[cfg(loads_code)]
+    pub(super) fn maker(number: u8) -> Result<crate::backend::cuda::GpuMaker, Error> {
+        Err(current_device::no_gpu(Device::Cuda(number)))
+    }
+
+    #[cfg(loads_code)]
+    pub(super) fn load(number: u8, _: &[super::ir::Param], _: &[u8]) -> Result<Box<dyn Executable>, Error> {
         Err(current_device::no_gpu(Device::Cuda(number)))
     }
 

@@ -29,7 +29,9 @@ pub(crate) use choose::recompile;
 pub(crate) use choose::render;
 pub use choose::{CodeInfo, code_info, compile, gpus, improve, llvm_version};
 #[cfg(loads_code)]
-pub(crate) use choose::{disassemble, disassemble_for_host, is_code_stored, is_llvm_loaded, object_for};
+pub(crate) use choose::{
+    disassemble, disassemble_for_host, gpu_maker, is_code_stored, is_llvm_loaded, load_gpu_code, object_for,
+};
 #[cfg(loads_code)]
 pub use loader::MachineCode;
 #[cfg(loads_code)]

@@ -30,19 +30,19 @@ pub(super) fn find_or_compile(
     #[cfg(loads_code)]
     if let Some(disk) = disk::get().filter(|_| is_code_stored(device)) {
         let started = Instant::now();
-        return match disk.find(&kernel, options) {
+        return match disk.find(device, &kernel, options) {
             Ok(stored) => {
                 let load_time = started.elapsed();
                 if disk.is_verify_due() {
-                    verify_stored(&kernel, &stored, label)?;
+                    verify_stored(device, &kernel, &stored, label)?;
                 }
-                Ok(from_disk(hash, kernel, options, (stored, load_time), (label, site)))
+                Ok(from_disk(hash, (device, kernel), options, (stored, load_time), (label, site)))
             }
             Err(_lease) => {
                 let entry = compile(hash, device, kernel, options, label, site)?;
                 if is_stored {
                     let (time, about) = (entry.facts.compile_time, (label, entry.compiled_ops));
-                    disk.store(&entry.kernel, options, entry.executable(0), time, about);
+                    disk.store(device, &entry.kernel, options, entry.executable(0), time, about);
                 }
                 Ok(entry)
             }
@@ -56,15 +56,15 @@ pub(super) fn find_or_compile(
 #[cfg(loads_code)]
 fn from_disk(
     hash: u64,
-    kernel: Kernel,
+    (device, kernel): (Device, Kernel),
     options: CodeOptions,
     (stored, load_time): (disk::Stored, Duration),
     (label, site): (Label, Option<Site>),
 ) -> Entry {
     let disk::Stored { code, options: made_with, compile_time, compiled_ops } = stored;
-    let (device, load_time) = (Device::Cpu, Some(load_time));
+    let load_time = Some(load_time);
     let origin = Origin { hash, device, options, label, site, compile_time, load_time, compiled_ops, made_with };
-    let entry = Entry::new(kernel, Box::new(code), &origin);
+    let entry = Entry::new(kernel, code, &origin);
     log::emit(Level::Info, || format!("read `{label}` ({hash:016x}) from disk: {} bytes", entry.facts.code_bytes));
     if forms::is_any_wanted() {
         forms::compiled(&entry, &OPTIMISED.of(&entry.kernel));
@@ -74,21 +74,25 @@ fn from_disk(
 
 /// Compares code from disk with what is compiled now (`JIT_CACHE_VERIFY`).
 #[cfg(loads_code)]
-fn verify_stored(kernel: &Kernel, stored: &disk::Stored, label: Label) -> Result<(), Error> {
+fn verify_stored(device: Device, kernel: &Kernel, stored: &disk::Stored, label: Label) -> Result<(), Error> {
     let _mode = Standard::enter();
-    let compiled = backend::compile(Device::Cpu, &OPTIMISED.of(kernel), stored.options)?;
+    let compiled = backend::compile(device, &OPTIMISED.of(kernel), stored.options)?;
     match compiled.object() {
-        Some(object) if object != stored.code.object() => {
-            let message = format!("the code of `{label}` in the disk cache is not the code that is compiled now");
-            let hint = "this is a bug of the library, please report it; `JIT_CACHE=memory` avoids it";
-            Err(Error::new(ErrorKind::Internal, message).with_hint(hint))
-        }
+        Some(object) if Some(object) != stored.code.object() => Err(is_not_reproduced(label.as_str())),
         Some(_) => Ok(()),
         None => {
             log::emit(Level::Info, || format!("`{label}` is not verified: no code is generated here"));
             Ok(())
         }
     }
+}
+
+/// Code in the disk cache that is not the code that is compiled now.
+#[cfg(loads_code)]
+pub(super) fn is_not_reproduced(label: &str) -> Error {
+    let message = format!("the code of `{label}` in the disk cache is not the code that is compiled now");
+    let hint = "this is a bug of the library, please report it; `JIT_CACHE=memory` avoids it";
+    Error::new(ErrorKind::Internal, message).with_hint(hint)
 }
 
 /// Compiles a kernel as the scheduler built it.
@@ -105,9 +109,13 @@ pub(super) fn compile(
     // Later stages rely on it, and take longer.
     verify(&kernel, label)?;
     let optimised = OPTIMISED.of(&kernel);
-    let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
-        Some(site) if error.site().is_none() => error.at(site),
-        _ => error,
+    let executable = backend::compile(device, &optimised, options).map_err(|error| {
+        let is_refused = matches!(device, Device::Cuda(_)) && error.kind() == ErrorKind::Compile;
+        let error = if is_refused { error.of_kernel(label) } else { error };
+        match site {
+            Some(site) if error.site().is_none() => error.at(site),
+            _ => error,
+        }
     })?;
     let compile_time = started.elapsed();
     stats::count_compile(compile_time);
@@ -170,12 +178,12 @@ mod tests {
         let quick = CodeOptions { effort: Effort::Quick, ..CodeOptions::default() };
         let stored = |by, effort| {
             let options = CodeOptions { effort, ..quick };
-            let code = backend::llvm::compile(&OPTIMISED.of(&chain(by)), options).unwrap();
+            let code = backend::compile(Device::Cpu, &OPTIMISED.of(&chain(by)), options).unwrap();
             disk::Stored { code, options, compile_time: Duration::ZERO, compiled_ops: 1 }
         };
         for effort in [Effort::Quick, Effort::Thorough] {
-            verify_stored(&chain(3), &stored(3, effort), "chain".into()).unwrap();
-            let error = verify_stored(&chain(3), &stored(5, effort), "chain".into()).unwrap_err();
+            verify_stored(Device::Cpu, &chain(3), &stored(3, effort), "chain".into()).unwrap();
+            let error = verify_stored(Device::Cpu, &chain(3), &stored(5, effort), "chain".into()).unwrap_err();
             assert!(error.message().contains("is not the code that is compiled now"), "{error}");
         }
     }

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use super::Entry;
 use crate::backend;
+#[cfg(loads_code)]
+use crate::config::Device;
 use crate::dump::{Form, is_wanted, write};
 use crate::ir::Kernel;
 use crate::log::{self, Level};
@@ -30,6 +32,12 @@ pub(crate) fn improved(entry: &Entry, optimised: &Kernel) {
         let name = format!("{}-{:016x}-improved", entry.facts.label, entry.facts.hash);
         render(entry, optimised, form).iter().for_each(|text| write(form, &name, text));
     }
+}
+
+/// Whether its code is that of an object file. The code of GPUs is emitted again, as text.
+#[cfg(loads_code)]
+fn is_read_for_host(entry: &Entry) -> bool {
+    entry.is_read() && entry.facts.device == Device::Cpu
 }
 
 /// The instructions of code that was read from disk; where there is no LLVM, what is missing.
@@ -69,9 +77,9 @@ pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<St
             Some(text)
         }
         #[cfg(loads_code)]
-        Form::Asm if entry.is_read() => Some(disassembly(entry)),
+        Form::Asm if is_read_for_host(entry) => Some(disassembly(entry)),
         #[cfg(loads_code)]
-        Form::Llvm if entry.is_read() => Some(made_again(entry, optimised, form)),
+        Form::Llvm if is_read_for_host(entry) => Some(made_again(entry, optimised, form)),
         Form::Llvm | Form::Ptx | Form::Asm => {
             backend::render(entry.facts.device, optimised, entry.current_options(), form)
         }

@@ -197,7 +197,7 @@ fn improve(entry: &Entry) {
             if let Some(disk) = super::disk::get() {
                 let options = CodeOptions { effort: Effort::Thorough, ..entry.options };
                 let about = (facts.label, entry.compiled_ops);
-                disk.store(&entry.kernel, options, &*better, started.elapsed(), about);
+                disk.store(facts.device, &entry.kernel, options, &*better, started.elapsed(), about);
             }
             entry.improve(better);
             stats::count_recompile();

@@ -17,6 +17,7 @@
 //! | contents, bounds and counters of each level | `levels` |
 //! | kernel → code | `compile` |
 //! | kernels on disk | `disk` |
+//! | kernels of library calls of GPUs on disk | `routines` |
 //! | better code for frequently run kernels | `hot` |
 //! | code for values that frequently run kernels have | `specialised` |
 //! | what is on disk, for people | `stored` |
@@ -41,6 +42,8 @@ mod optimised;
 mod perf_map;
 mod policy;
 mod portable;
+#[cfg(feature = "cuda")]
+pub(crate) mod routines;
 mod specialised;
 mod store;
 mod stored;

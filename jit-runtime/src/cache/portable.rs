@@ -9,7 +9,7 @@ use super::OPTIMISED;
 use super::entry::{Entry, Origin};
 use super::{CachePolicy, compile, hash};
 #[cfg(loads_code)]
-use crate::backend::{self, CODE_DIGEST, MachineCode, Target, is_code_stored};
+use crate::backend::{self, CODE_DIGEST, MachineCode, Target};
 use crate::backend::{CodeOptions, Effort, Executable};
 use crate::config::Device;
 use crate::ir::Kernel;
@@ -62,7 +62,7 @@ pub(crate) unsafe fn entries_of(
     codes: &[PortableCode],
     (label, site): (Label, Option<Site>),
 ) -> Result<Vec<Arc<Entry>>, Error> {
-    let Some(host) = Target::host().ok().filter(|_| is_code_stored(device)) else { return Ok(Vec::new()) };
+    let Some(host) = Target::host().ok().filter(|_| device == Device::Cpu) else { return Ok(Vec::new()) };
     let fits = |code: &&PortableCode| {
         let target = Target::from_identity(&code.target);
         code.digest == CODE_DIGEST && target.is_some_and(|target| host.runs_code_of(&target))

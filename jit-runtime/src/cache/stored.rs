@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 #[cfg(loads_code)]
 use super::disk::inspect;
 use crate::backend::CodeOptions;
+use crate::config::Device;
 use crate::ir::{self, Kernel};
 use crate::{Error, ErrorKind};
 
@@ -76,17 +77,22 @@ pub struct StoredKernel {
     /// The digest of the sources of the code generator: [`CODE_DIGEST`](crate::backend::CODE_DIGEST) of the library
     /// that compiled it.
     pub code_digest: String,
-    /// The version of the LLVM that compiled it, with the size of its library.
+    /// The version of the LLVM that compiled it, with the size of its library; empty for code of a GPU.
     pub llvm: String,
-    /// The processor that it was compiled for: instruction set, level, lanes of a packet, features.
+    /// The version of the driver that compiled it, for code of a GPU.
+    pub driver: Option<String>,
+    /// The processor that it was compiled for: instruction set, level, lanes of a packet, features. For code of a GPU,
+    /// `cuda`, its compute capability, and version and target of the PTX.
     pub target: String,
+    /// Which kernel of library calls of a GPU it is, if it is one: it has no kernel IR.
+    pub routine: Option<String>,
     /// The code options.
     pub options: CodeOptions,
     /// The part of its key that is text.
     pub key: String,
-    /// The canonical bytes of the kernel: the rest of its key.
+    /// The canonical bytes of the kernel: the rest of its key. Empty for a kernel of library calls.
     pub kernel: Vec<u8>,
-    /// The object file.
+    /// The object file; for code of a GPU its machine code, for a kernel with IR after what launches must know of it.
     pub object: Vec<u8>,
 }
 
@@ -102,6 +108,10 @@ pub struct CacheHost {
     pub has_llvm: bool,
     /// The processor; empty if generated code cannot run here.
     pub target: String,
+    /// The version of the driver of GPUs, if there is one that can be used.
+    pub driver: Option<String>,
+    /// The GPUs, as targets of their code.
+    pub gpus: Vec<String>,
 }
 
 /// The part of a key that differs.
@@ -112,7 +122,9 @@ pub enum MissReason {
     CodeGenerator,
     /// The version of LLVM.
     Llvm,
-    /// The instruction sets of the processor.
+    /// The version of the driver of GPUs.
+    Driver,
+    /// The instruction sets of the processor, or the compute capability of the GPU.
     Processor,
     /// The effort that `JIT_TIER` asks for.
     Options,
@@ -208,8 +220,12 @@ impl StoredKernel {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Parse`] if a library with another kernel IR wrote it.
+    /// [`ErrorKind::Parse`] if a library with another kernel IR wrote it; [`ErrorKind::InvalidArgument`] for a kernel
+    /// of library calls, which has none.
     pub fn ir(&self) -> Result<Kernel, Error> {
+        if self.routine.is_some() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "kernels of library calls have no kernel IR"));
+        }
         let foreign = |error: &dyn std::fmt::Display| {
             let message = format!("its kernel IR is that of another version: {error}");
             Error::new(ErrorKind::Parse, message).with_hint("use the `jit` command of the version that wrote the file")
@@ -220,20 +236,28 @@ impl StoredKernel {
     }
 
     /// The hash by which messages, dumps and [`kernel_history`](crate::stats::kernel_history) name it in a process that
-    /// has the default `JIT_TIER`; none if it was written by another version.
+    /// has the default `JIT_TIER`; for code of a GPU, if it is `cuda:0`. None if it was written by another version, and
+    /// for kernels of library calls.
     #[must_use]
     pub fn hash(&self) -> Option<u64> {
         let options = CodeOptions { effort: crate::backend::Effort::Quick, ..self.options };
-        let kernel = ir::encode::from_bytes(&self.kernel).ok()?;
-        Some(super::hash::kernel(&kernel, crate::config::Device::Cpu, options))
+        let kernel = ir::encode::from_bytes(&self.kernel).ok().filter(|_| self.routine.is_none())?;
+        let device = if self.driver.is_some() { Device::Cuda(0) } else { Device::Cpu };
+        Some(super::hash::kernel(&kernel, device, options))
     }
 
     /// The instructions of the stored code as text.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoDevice`] if there is no LLVM, which disassembles.
+    /// [`ErrorKind::NoDevice`] if there is no LLVM, which disassembles, and for code of a GPU, which only tools of CUDA
+    /// disassemble.
     pub fn disassembly(&self) -> Result<String, Error> {
+        #[cfg(loads_code)]
+        if self.driver.is_some() {
+            let hint = "`nvdisasm` of the CUDA toolkit shows the machine code; `JIT_DUMP=ptx` shows the PTX of kernels";
+            return Err(Error::new(ErrorKind::NoDevice, "it is code of a GPU").with_hint(hint));
+        }
         #[cfg(loads_code)]
         return crate::backend::disassemble(&self.object, &self.target);
         #[cfg(not(loads_code))]
@@ -245,7 +269,7 @@ impl StoredKernel {
     /// # Errors
     ///
     /// [`ErrorKind::NoDevice`] if there is no LLVM, [`ErrorKind::InvalidArgument`] if its key is not one of this
-    /// process: then other code is expected.
+    /// process, since other code is expected then, and for kernels of library calls.
     pub fn is_reproduced(&self, host: &CacheHost) -> Result<bool, Error> {
         let differs = |miss: &Miss| !matches!(miss.reason, MissReason::Options);
         if let Some(miss) = self.misses(host).into_iter().find(differs) {
@@ -280,7 +304,7 @@ impl StoredKernel {
 }
 
 impl CacheHost {
-    /// What keys of this process contain. Loads LLVM, to learn its version.
+    /// What keys of this process contain. Loads LLVM and the driver of GPUs, to learn their versions.
     #[must_use]
     pub fn detect() -> CacheHost {
         #[cfg(loads_code)]
@@ -290,7 +314,8 @@ impl CacheHost {
     }
 
     pub(super) fn new(llvm: Vec<String>, has_llvm: bool, target: String) -> CacheHost {
-        CacheHost { code_digest: crate::backend::CODE_DIGEST.to_owned(), llvm, has_llvm, target }
+        let code_digest = crate::backend::CODE_DIGEST.to_owned();
+        CacheHost { code_digest, llvm, has_llvm, target, driver: None, gpus: Vec::new() }
     }
 }
 

@@ -1,13 +1,14 @@
-//! A kernel as a GPU runs it: kernel IR → PTX → code in the memory of the device.
+//! A kernel as a GPU runs it: kernel IR → PTX → machine code → code in the memory of the device. Machine code from disk
+//! needs neither of the first two.
 
 use std::ops::Range;
 
 use super::driver::{self, Module as Loaded};
-use super::{Comments, Layout, Module, threads_per_block};
+use super::{Comments, GpuMaker, Layout, Module, threads_per_block};
 use crate::backend::{CodeInfo, Executable, RawArgument};
 use crate::cancel::Poll;
 use crate::config::Device;
-use crate::ir::{self, Kernel, passes};
+use crate::ir::{self, Kernel, Param, passes};
 use crate::{Error, ErrorKind};
 
 /// The name of the kernel in its module.
@@ -19,8 +20,37 @@ pub(crate) struct Code {
     pub(crate) layout: Layout,
     /// The threads of each block, if the kernel determines them.
     pub(crate) threads_per_block: Option<u32>,
-    /// The bytes of the text.
-    text_bytes: usize,
+    /// What other processes load.
+    image: Box<[u8]>,
+}
+
+/// What launches must know of machine code, and the code: the bytes that are stored.
+///
+/// | bytes | |
+/// |---|---|
+/// | 0..4 | the threads of each block, if the kernel determines them: it has reductions; otherwise 0 |
+/// | 4..12 | [`Layout::scratch_bytes_per_thread`] |
+/// | … | the machine code |
+struct Image<'a> {
+    threads_per_block: Option<u32>,
+    scratch_bytes_per_thread: u64,
+    machine_code: &'a [u8],
+}
+
+const IMAGE_HEADER_BYTES: usize = 12;
+
+impl<'a> Image<'a> {
+    fn encode(&self) -> Box<[u8]> {
+        let threads = self.threads_per_block.unwrap_or_default().to_le_bytes();
+        [&threads[..], &self.scratch_bytes_per_thread.to_le_bytes(), self.machine_code].concat().into()
+    }
+
+    fn decode(bytes: &'a [u8]) -> Option<Image<'a>> {
+        let (threads, rest) = bytes.split_first_chunk::<4>()?;
+        let (scratch, machine_code) = rest.split_first_chunk::<8>()?;
+        let threads_per_block = Some(u32::from_le_bytes(*threads)).filter(|threads| *threads > 0);
+        Some(Image { threads_per_block, scratch_bytes_per_thread: u64::from_le_bytes(*scratch), machine_code })
+    }
 }
 
 impl Code {
@@ -36,10 +66,25 @@ impl Code {
         debug_assert!(ir::verify(&kernel).is_ok(), "passes retain that a kernel is valid");
         let mut module = Module::new(gpu.target, Comments::None);
         module.add(NAME, &kernel);
-        let text = module.to_string();
-        let module = Loaded::load(gpu, &text, c"kernel")?;
-        let (layout, threads_per_block) = (Layout::of(&kernel), threads_per_block(&kernel));
-        Ok(Code { module, layout, threads_per_block, text_bytes: text.len() })
+        let machine_code = driver::link(gpu, &module.to_string(), "a kernel")?;
+        let scratch_bytes_per_thread = Layout::of(&kernel).scratch_bytes_per_thread();
+        let threads_per_block = threads_per_block(&kernel);
+        let image = Image { threads_per_block, scratch_bytes_per_thread, machine_code: &machine_code }.encode();
+        Code::load(number, &kernel.params, image)
+    }
+
+    /// Loads the code of a kernel with such parameters, which was compiled for such a GPU by such a driver.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoDevice`] if the GPU cannot be used; [`ErrorKind::Compile`] if the driver refuses the code.
+    pub(crate) fn load(number: u8, params: &[Param], image: Box<[u8]>) -> Result<Code, Error> {
+        let cut = || Error::new(ErrorKind::Compile, "the code of a kernel is cut off");
+        let Image { threads_per_block, scratch_bytes_per_thread, machine_code } =
+            Image::decode(&image).ok_or_else(cut)?;
+        let module = Loaded::load(driver::gpu(number)?, machine_code, c"kernel")?;
+        let layout = Layout::with(params, threads_per_block.is_some(), scratch_bytes_per_thread);
+        Ok(Code { module, layout, threads_per_block, image })
     }
 }
 
@@ -55,11 +100,15 @@ impl Executable for Code {
     }
 
     fn code_bytes(&self) -> usize {
-        self.text_bytes
+        self.image.len() - IMAGE_HEADER_BYTES
     }
 
     fn gpu_code(&self) -> Option<&Code> {
         Some(self)
+    }
+
+    fn object(&self) -> Option<&[u8]> {
+        Some(&self.image)
     }
 }
 
@@ -88,6 +137,15 @@ pub(crate) fn info(number: u8) -> Result<CodeInfo, Error> {
     Ok(CodeInfo { name, vector_lanes: 32, features: vec![compute, ptx] })
 }
 
+/// What machine code for a GPU depends on.
+///
+/// # Errors
+///
+/// [`ErrorKind::NoDevice`] if it cannot be used.
+pub(crate) fn maker(number: u8) -> Result<GpuMaker, Error> {
+    Ok(driver::get()?.maker(driver::gpu(number)?))
+}
+
 /// The GPUs of this machine, or why there are none.
 ///
 /// # Errors
@@ -95,4 +153,20 @@ pub(crate) fn info(number: u8) -> Result<CodeInfo, Error> {
 /// [`ErrorKind::NoDevice`] if there is no driver, or if it cannot be used.
 pub(crate) fn devices() -> Result<Vec<Device>, Error> {
     Ok((0..driver::get()?.count()).map(|number| Device::Cuda(number as u8)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_read_back_and_cut_ones_are_refused() {
+        for threads_per_block in [None, Some(64)] {
+            let bytes = Image { threads_per_block, scratch_bytes_per_thread: 1 << 40, machine_code: b"code" }.encode();
+            let image = Image::decode(&bytes).unwrap();
+            assert_eq!((image.threads_per_block, image.scratch_bytes_per_thread), (threads_per_block, 1 << 40));
+            assert_eq!((image.machine_code, bytes.len()), (&b"code"[..], IMAGE_HEADER_BYTES + 4));
+            assert!(Image::decode(&bytes[..IMAGE_HEADER_BYTES - 1]).is_none());
+        }
+    }
 }

@@ -66,16 +66,21 @@ impl Layout {
     pub fn of(kernel: &Kernel) -> Layout {
         let local_bytes: u64 = kernel.locals.iter().map(|local| local.size_bytes()).sum();
         let scratch_bytes_per_thread = if local_bytes > MAX_LOCAL_BYTES { local_bytes } else { 0 };
+        Layout::with(&kernel.params, has_reductions(kernel), scratch_bytes_per_thread)
+    }
+
+    /// The layout of a kernel with such parameters, which no pass changes.
+    pub(super) fn with(params: &[Param], has_reductions: bool, scratch_bytes_per_thread: u64) -> Layout {
         let mut layout = Layout { slots: Vec::new(), size_bytes: 0, scratch_bytes_per_thread };
         layout.push("first_lane".into(), "u32", Content::FirstLane);
         layout.push("end_lane".into(), "u32", Content::EndLane);
-        if has_reductions(kernel) {
+        if has_reductions {
             layout.push("lanes_per_reduction".into(), "u32", Content::LanesPerReduction);
         }
         if scratch_bytes_per_thread > 0 {
             layout.push("scratch".into(), "u64", Content::Scratch);
         }
-        for (index, param) in kernel.params.iter().enumerate() {
+        for (index, param) in params.iter().enumerate() {
             let id = ParamId(index as u32);
             match *param {
                 Param::Buffer { ty, .. } => {

@@ -1,8 +1,8 @@
 //! Code for NVIDIA GPUs: kernel IR → PTX, the assembly language that the driver compiles.
 //!
 //! Emitting needs no GPU, no driver and no CUDA toolkit: it makes text ([`Module`]) and describes how a launch passes
-//! its arguments ([`Layout`]). With the feature `cuda`, `code` hands the text to the driver, which compiles it, and
-//! `machine/cuda/` launches it.
+//! its arguments ([`Layout`]). With the feature `cuda`, `code` hands the text to the driver, whose linker compiles it
+//! to machine code, which the cache stores, and `machine/cuda/` launches it.
 //!
 //! One thread runs one lane at a time, so lanes that diverge are threads that branch: the code has no masks. A kernel
 //! without reductions is a loop over the lanes of a thread, a whole grid apart. Any grid is correct, the launch decides
@@ -56,6 +56,18 @@ impl Target {
     fn is_ampere(self) -> bool {
         self.capability >= 80 && self.version >= (7, 0)
     }
+}
+
+/// A digest of the sources that determine the PTX of kernels, made when this crate is built: for cache keys.
+pub const CODE_DIGEST: &str = env!("JIT_CUDA_CODE_DIGEST");
+
+/// What machine code depends on besides its PTX: who compiles it, and for which GPU.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct GpuMaker {
+    /// The version of the driver.
+    pub(crate) driver: String,
+    /// The compute capability of the GPU, and the target of the PTX.
+    pub(crate) target: String,
 }
 
 /// What the text of a module contains besides the code.

@@ -11,7 +11,8 @@ use super::format::{self, Kind};
 use super::key::KeyParts;
 use super::lease::LOCKS;
 use super::{ENTRY_NAME, Settings, library};
-use crate::backend::{self, CODE_DIGEST, Effort, Target};
+use crate::backend::cuda::{self, GpuMaker};
+use crate::backend::{self, CODE_DIGEST, Effort, Target, is_code_stored};
 use crate::cache::OPTIMISED;
 use crate::cache::stored::{CacheFile, CacheFileKind, CacheFolder, CacheHost, Miss, MissReason, StoredKernel};
 use crate::config::{self, Device, Tier};
@@ -131,7 +132,9 @@ fn stored_kernel(key: &[u8], contents: &[u8]) -> Option<StoredKernel> {
         compiled_ops: contents.compiled_ops,
         code_digest: parts.code_digest,
         llvm: parts.llvm,
+        driver: parts.driver,
         target: parts.target,
+        routine: parts.routine,
         options: parts.options,
         key: parts.text,
         kernel: parts.kernel,
@@ -140,6 +143,23 @@ fn stored_kernel(key: &[u8], contents: &[u8]) -> Option<StoredKernel> {
 }
 
 pub(in crate::cache) fn host() -> CacheHost {
+    let mut host = processor();
+    for (_, maker) in gpus() {
+        (host.driver, host.gpus) = (Some(maker.driver), [host.gpus, vec![maker.target]].concat());
+    }
+    host
+}
+
+/// The GPUs here that can be used.
+fn gpus() -> Vec<(Device, GpuMaker)> {
+    let maker = |device: Device| match device {
+        Device::Cuda(number) if is_code_stored(device) => Some((device, backend::gpu_maker(number).ok()?)),
+        _ => None,
+    };
+    backend::gpus().unwrap_or_default().into_iter().filter_map(maker).collect()
+}
+
+fn processor() -> CacheHost {
     let target = Target::host().map(Target::identity).unwrap_or_default();
     match backend::llvm_version() {
         Ok((version, _)) => CacheHost::new(vec![version], true, target),
@@ -156,13 +176,18 @@ pub(in crate::cache) fn misses(kernel: &StoredKernel, host: &CacheHost) -> Vec<M
     let mut add = |reason, message: String, remedy: &str| {
         misses.push(Miss { reason, message, remedy: remedy.to_owned() });
     };
-    if kernel.code_digest != CODE_DIGEST {
+    let digest = if kernel.driver.is_some() { cuda::CODE_DIGEST } else { CODE_DIGEST };
+    if kernel.code_digest != digest {
         let message = format!(
-            "the library that compiled it has the code generator {}, and this one {CODE_DIGEST}",
+            "the library that compiled it has the code generator {}, and this one {digest}",
             kernel.code_digest
         );
         let remedy = "build `jit` and the program from the same version; files of other versions are evicted";
         add(MissReason::CodeGenerator, message, remedy);
+    }
+    if let Some(driver) = &kernel.driver {
+        gpu_misses(driver, &kernel.target, host, add);
+        return misses;
     }
     if !host.llvm.contains(&kernel.llvm) {
         let here = if host.llvm.is_empty() { "none is known".to_owned() } else { host.llvm.join(" or ") };
@@ -177,6 +202,22 @@ pub(in crate::cache) fn misses(kernel: &StoredKernel, host: &CacheHost) -> Vec<M
         add(MissReason::Options, message.to_owned(), "unset JIT_TIER");
     }
     misses
+}
+
+/// As [`misses`], for what code of a GPU depends on alone.
+fn gpu_misses(driver: &str, target: &str, host: &CacheHost, mut add: impl FnMut(MissReason, String, &str)) {
+    let Some(here) = &host.driver else {
+        let remedy = "nothing: it is found where there is such a GPU; `jit doctor` says why there is none";
+        return add(MissReason::Processor, format!("it was compiled for `{target}`, and no GPU is found here"), remedy);
+    };
+    if here != driver {
+        let message = format!("it was compiled by the driver of {driver}, and the one here is of {here}");
+        add(MissReason::Driver, message, "nothing: it is compiled once by each driver");
+    }
+    if !host.gpus.iter().any(|gpu| gpu == target) {
+        let message = format!("it was compiled for `{target}`; here: {}", host.gpus.join(" or "));
+        add(MissReason::Processor, message, "nothing: it is compiled once for each kind of GPU");
+    }
 }
 
 /// How two processors differ.
@@ -221,9 +262,13 @@ fn tier(effort: Effort) -> Option<&'static str> {
 
 /// The object file that is made of a kernel now.
 pub(in crate::cache) fn recompile(kernel: &StoredKernel) -> Result<Box<[u8]>, Error> {
-    backend::llvm_version()?;
+    let device = match kernel.driver {
+        Some(_) => gpus().into_iter().find(|(_, maker)| maker.target == kernel.target).map(|(device, _)| device),
+        None => backend::llvm_version().map(|_| Some(Device::Cpu))?,
+    };
+    let device = device.ok_or_else(|| Error::new(ErrorKind::NoDevice, "there is no such GPU here"))?;
     let _mode = Standard::enter();
-    let code = backend::compile(Device::Cpu, &OPTIMISED.of(&kernel.ir()?), kernel.options)?;
+    let code = backend::compile(device, &OPTIMISED.of(&kernel.ir()?), kernel.options)?;
     let none = || Error::new(ErrorKind::NoDevice, "no code is generated here");
     code.object().map(Into::into).ok_or_else(none)
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use crate::backend::cuda::{self, GpuMaker};
 use crate::backend::{CODE_DIGEST, CodeOptions, Effort, Scatters, Target};
 use crate::cache::are_hashes_zero;
 
@@ -11,10 +12,15 @@ use crate::cache::are_hashes_zero;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct KeyParts {
     pub(super) code_digest: String,
+    /// The version of LLVM; empty for code of a GPU.
     pub(super) llvm: String,
+    /// The version of the driver, for code of a GPU.
+    pub(super) driver: Option<String>,
     pub(super) target: String,
     pub(super) options: CodeOptions,
-    /// The canonical bytes of the kernel.
+    /// The kernel of a library call, which has no options.
+    pub(super) routine: Option<String>,
+    /// The canonical bytes of the kernel; none for those of library calls.
     pub(super) kernel: Vec<u8>,
     /// The part that is text.
     pub(super) text: String,
@@ -26,11 +32,18 @@ impl KeyParts {
         let mut rest = bytes;
         let mut line = |name: &str| {
             let end = rest.iter().position(|byte| *byte == b'\n')?;
-            let line = std::str::from_utf8(&rest[..end]).ok()?;
+            let line = std::str::from_utf8(&rest[..end]).ok()?.strip_prefix(name)?.trim_start().to_owned();
             rest = &rest[end + 1..];
-            Some(line.strip_prefix(name)?.trim_start().to_owned())
+            Some(line)
         };
-        let (code_digest, llvm, target) = (line("code")?, line("llvm")?, line("target")?);
+        let (code_digest, driver) = (line("code")?, line("driver"));
+        let llvm = if driver.is_some() { String::new() } else { line("llvm")? };
+        let target = line("target")?;
+        if let Some(routine) = line("routine") {
+            let text = String::from_utf8(bytes.to_vec()).ok()?;
+            let (options, kernel, routine) = (CodeOptions::default(), Vec::new(), Some(routine));
+            return Some(KeyParts { code_digest, llvm, driver, target, options, routine, kernel, text });
+        }
         let streaming_stores = line("streaming stores")?.parse().ok()?;
         let scatters = match line("scatters")?.split_once(' ') {
             None => Scatters::Shared,
@@ -40,7 +53,8 @@ impl KeyParts {
         line("kernel of")?;
         let text = String::from_utf8_lossy(&bytes[..bytes.len() - rest.len()]).into_owned();
         let options = CodeOptions { streaming_stores, scatters, effort };
-        Some(KeyParts { code_digest, llvm, target, options, kernel: rest.to_vec(), text })
+        let kernel = rest.to_vec();
+        Some(KeyParts { code_digest, llvm, driver, target, options, routine: None, kernel, text })
     }
 }
 
@@ -57,6 +71,17 @@ impl Key {
         let mut text = String::new();
         let _ = writeln!(text, "code {CODE_DIGEST}\nllvm {llvm}\ntarget {}", target.identity());
         Key::new(text, options, kernel)
+    }
+
+    /// The key of the code of a kernel for a GPU.
+    pub(super) fn of_gpu_code(kernel: &[u8], options: CodeOptions, maker: &GpuMaker) -> Key {
+        Key::new(gpu_text(maker), options, kernel)
+    }
+
+    /// The key of the code of a kernel of library calls; the text distinguishes it from all others.
+    #[cfg(any(test, feature = "cuda"))]
+    pub(super) fn of_routine(routine: &str, maker: &GpuMaker) -> Key {
+        Key::of(format!("{}routine {routine}\n", gpu_text(maker)).into_bytes())
     }
 
     /// The key of what is known about the literals of a kernel; the bytes are those of the kernel without them.
@@ -77,7 +102,10 @@ impl Key {
         };
         let _ = writeln!(text, "streaming stores {streaming_stores}\nscatters {scatters}\neffort {effort}");
         let _ = writeln!(text, "kernel of {} bytes", kernel.len());
-        let bytes = [text.as_bytes(), kernel].concat();
+        Key::of([text.as_bytes(), kernel].concat())
+    }
+
+    fn of(bytes: Vec<u8>) -> Key {
         Key { digest: if are_hashes_zero() { [0; 32] } else { *blake3::hash(&bytes).as_bytes() }, bytes }
     }
 
@@ -85,6 +113,11 @@ impl Key {
     pub(super) fn name(&self) -> String {
         blake3::Hash::from_bytes(self.digest).to_hex().to_string()
     }
+}
+
+fn gpu_text(maker: &GpuMaker) -> String {
+    let GpuMaker { driver, target } = maker;
+    format!("code {}\ndriver {driver}\ntarget {target}\n", cuda::CODE_DIGEST)
 }
 
 #[cfg(test)]
@@ -118,6 +151,27 @@ mod tests {
         assert_eq!(KeyParts::read(&literals.bytes), None);
     }
 
+    fn maker(driver: &str, target: &str) -> GpuMaker {
+        GpuMaker { driver: driver.to_owned(), target: target.to_owned() }
+    }
+
+    #[test]
+    fn keys_of_code_of_gpus_read_back() {
+        let (kernel, maker) = (encode::to_bytes(&parse(KERNEL).unwrap()), maker("CUDA 12.4", "cuda sm_90"));
+        let parts = KeyParts::read(&Key::of_gpu_code(&kernel, CodeOptions::default(), &maker).bytes).unwrap();
+        assert_eq!((parts.code_digest.as_str(), parts.llvm.as_str()), (cuda::CODE_DIGEST, ""));
+        assert_eq!((parts.driver.as_deref(), parts.target.as_str()), (Some("CUDA 12.4"), "cuda sm_90"));
+        assert_eq!((parts.kernel, parts.routine), (kernel, None));
+        let parts = KeyParts::read(&Key::of_routine("Fill", &maker).bytes).unwrap();
+        assert_eq!((parts.driver.as_deref(), parts.routine.as_deref()), (Some("CUDA 12.4"), Some("Fill")));
+        assert!(parts.kernel.is_empty() && parts.text.ends_with("routine Fill\n"), "{}", parts.text);
+    }
+
+    fn gpu_key(kernel: &str, driver: &str, target: &str) -> Key {
+        let kernel = encode::to_bytes(&parse(kernel).unwrap());
+        Key::of_gpu_code(&kernel, CodeOptions::default(), &maker(driver, target))
+    }
+
     #[test]
     fn whatever_changes_code_changes_the_key() {
         let (plain, host) = (CodeOptions::default(), target("x86-64-v2", "+sse4.2"));
@@ -137,6 +191,14 @@ mod tests {
             key(KERNEL, plain, &arm, "22.1.2"),
             key(KERNEL, plain, &host, "22.1.3"),
             Key::of_literals(&encode::to_bytes(&parse(KERNEL).unwrap()), plain),
+            gpu_key(KERNEL, "CUDA 12.4", "cuda sm_90"),
+            gpu_key("kernel() locals(l0: f32[5]) {}", "CUDA 12.4", "cuda sm_90"),
+            gpu_key(KERNEL, "CUDA 12.4, 550.54", "cuda sm_90"),
+            gpu_key(KERNEL, "CUDA 12.4", "cuda sm_80"),
+            Key::of_routine("Fill", &maker("CUDA 12.4", "cuda sm_90")),
+            Key::of_routine("Fill", &maker("CUDA 12.5", "cuda sm_90")),
+            Key::of_routine("Fill", &maker("CUDA 12.4", "cuda sm_80")),
+            Key::of_routine("Compress(Count)", &maker("CUDA 12.4", "cuda sm_90")),
         ];
         for (i, a) in keys.iter().enumerate() {
             for b in &keys[..i] {

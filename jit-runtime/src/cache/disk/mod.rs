@@ -1,4 +1,4 @@
-//! Kernels on disk: a process runs code that another one compiled, without LLVM.
+//! Kernels on disk: a process runs code that another one compiled, without LLVM, or the linker of a GPU's driver.
 //!
 //! One file for each kernel, named by the hash of its key. It is written when the kernel was compiled, and read when a
 //! kernel is needed that is not in memory. Nothing here fails for the program: whatever is wrong with a folder or a
@@ -18,7 +18,7 @@
 //!
 //! Machine code from a file is executed. Before it is mapped, four things are checked, each of which is a boundary of
 //! trust: folder and file belong to the user and nobody else can write them, the checksum is keyed by the user's
-//! secret, the key is equal in full, and the key names only instructions that this processor has.
+//! secret, the key is equal in full, and the key names only instructions that this processor has, or this GPU.
 
 mod contents;
 mod evict;
@@ -39,11 +39,13 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use super::LevelStats;
-use crate::backend::{CodeOptions, Effort, Executable, MachineCode, Target};
-use crate::config::{self, CacheMode, Tier};
+#[cfg(feature = "cuda")]
+use crate::backend::cuda::GpuMaker;
+use crate::backend::{self, CodeOptions, Effort, Executable, MachineCode, Target};
+use crate::config::{self, CacheMode, Device, Tier};
 use crate::ir::{Kernel, encode};
 use crate::log::{self, Level};
-use crate::{Label, stats};
+use crate::{Error, ErrorKind, Label, stats};
 use contents::Contents;
 use evict::Bounds;
 use files::{Files, System};
@@ -58,11 +60,16 @@ const LEAST_COMPILE_TIME: Duration = Duration::from_micros(500);
 /// What knowing the literals of a kernel saves: compiling it once more. About what quick code takes, so that these
 /// small files do not outlive kernels.
 const COMPILE_TIME_PER_OP: Duration = Duration::from_micros(50);
+/// What a kernel of library calls is as long as, for the time that compiling it should take.
+#[cfg(feature = "cuda")]
+const ROUTINE_OPS: usize = 2000;
+
 /// The length of the names of entries: digests in hexadecimal.
 const ENTRY_NAME: usize = 64;
+
 /// The code of a kernel from a file.
-pub(super) struct Stored {
-    pub(super) code: MachineCode,
+pub(super) struct Stored<T = Box<dyn Executable>> {
+    pub(super) code: T,
     /// The options with which it was compiled: those requested, or better or standing in for them.
     pub(super) options: CodeOptions,
     pub(super) compile_time: Duration,
@@ -170,16 +177,41 @@ impl<'f> Disk<'f> {
 
     /// The code of a kernel. If another process is compiling it, this waits for a limited time; if there is none, the
     /// caller should compile it, store it, and then drop the lease.
-    pub(super) fn find(&self, kernel: &Kernel, options: CodeOptions) -> Result<Stored, Option<Lease<'_>>> {
-        let Ok(keys) = self.keys(kernel, options) else { return Err(None) };
-        if let Some(found) = self.read_any(&keys) {
+    pub(super) fn find(
+        &self,
+        device: Device,
+        kernel: &Kernel,
+        options: CodeOptions,
+    ) -> Result<Stored, Option<Lease<'_>>> {
+        let Ok(keys) = self.keys(device, kernel, options) else { return Err(None) };
+        self.find_or_wait(&keys, kernel.op_count(), |object| load(device, kernel, object))
+    }
+
+    /// As [`Disk::find`], for a kernel of library calls of a GPU, as `load` makes it of its machine code.
+    #[cfg(feature = "cuda")]
+    pub(super) fn find_routine<T>(
+        &self,
+        maker: &GpuMaker,
+        routine: &str,
+        load: impl Fn(&[u8]) -> Result<T, Error>,
+    ) -> Result<Stored<T>, Option<Lease<'_>>> {
+        let keys = [(CodeOptions::default(), Key::of_routine(routine, maker))];
+        self.find_or_wait(&keys, ROUTINE_OPS, |object| load(object).map_err(as_flaw))
+    }
+
+    fn find_or_wait<T>(
+        &self,
+        keys: &[(CodeOptions, Key)],
+        ops: usize,
+        load: impl Fn(&[u8]) -> io::Result<T>,
+    ) -> Result<Stored<T>, Option<Lease<'_>>> {
+        if let Some(found) = self.read_any(keys, &load) {
             return Ok(self.count_hit(found));
         }
         let first = keys.first().filter(|_| self.folders[0].is_some());
         let turn = first.map_or(Turn::Mine(None), |key| {
-            self.locks.wait(&key.1.digest, lease::time_to_wait(lease::expected_time(kernel.op_count())), || {
-                self.read_any(&keys)
-            })
+            self.locks
+                .wait(&key.1.digest, lease::time_to_wait(lease::expected_time(ops)), || self.read_any(keys, &load))
         });
         match turn {
             Turn::Found(found) => Ok(self.count_hit(found)),
@@ -198,7 +230,7 @@ impl<'f> Disk<'f> {
         files.iter().filter(|path| is_entry(path)).for_each(|path| _ = own.files.remove(path));
     }
 
-    fn count_hit(&self, found: Stored) -> Stored {
+    fn count_hit<T>(&self, found: Stored<T>) -> Stored<T> {
         self.hits.fetch_add(1, Ordering::Relaxed);
         stats::count_disk_hit();
         found
@@ -245,8 +277,13 @@ impl<'f> Disk<'f> {
     }
 
     /// The keys of code that fits, the best first.
-    fn keys(&self, kernel: &Kernel, options: CodeOptions) -> Result<Vec<(CodeOptions, Key)>, crate::Error> {
-        let (target, bytes) = (Target::host()?, encode::to_bytes(kernel));
+    fn keys(&self, device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Vec<(CodeOptions, Key)>, Error> {
+        let bytes = encode::to_bytes(kernel);
+        if let Device::Cuda(number) = device {
+            let key = Key::of_gpu_code(&bytes, options, &backend::gpu_maker(number)?);
+            return Ok(vec![(options, key)]);
+        }
+        let target = Target::host()?;
         let versions = self.versions.get_or_init(|| library::versions(&self.folders));
         let mut keys = Vec::new();
         for options in self.options_that_fit(options) {
@@ -255,20 +292,23 @@ impl<'f> Disk<'f> {
         Ok(keys)
     }
 
-    fn read_any(&self, keys: &[(CodeOptions, Key)]) -> Option<Stored> {
+    fn read_any<T>(&self, keys: &[(CodeOptions, Key)], load: &impl Fn(&[u8]) -> io::Result<T>) -> Option<Stored<T>> {
         let folders = self.folders.iter().flatten();
-        keys.iter().find_map(|(options, key)| folders.clone().find_map(|folder| self.read(folder, key, *options)))
+        keys.iter().find_map(|(options, key)| folders.clone().find_map(|folder| self.read(folder, key, *options, load)))
     }
 
-    fn read(&self, folder: &Folder<'_>, key: &Key, options: CodeOptions) -> Option<Stored> {
+    fn read<T>(
+        &self,
+        folder: &Folder<'_>,
+        key: &Key,
+        options: CodeOptions,
+        load: &impl Fn(&[u8]) -> io::Result<T>,
+    ) -> Option<Stored<T>> {
         let name = key.name();
         let found = folder.find(&name, Kind::Kernel, &key.bytes, |parts| {
             let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its contents are not those of a kernel");
             let Contents { compiled_ops, object, .. } = Contents::decode(parts.contents).ok_or_else(damaged)?;
-            // SAFETY: the checks before this line: only this user (or the owner of a folder that he trusts) could write
-            // the file, its checksum says that all of it was written by this library, and its key is that of this
-            // kernel, with only instructions that this processor has.
-            let code = unsafe { MachineCode::load(object) }.map_err(io::Error::other)?;
+            let code = load(object)?;
             let compile_time = Duration::from_nanos(parts.cost_ns);
             Ok((Stored { code, options, compile_time, compiled_ops }, parts.uses))
         });
@@ -304,6 +344,7 @@ impl<'f> Disk<'f> {
     /// Stores the code of a kernel; code of more effort replaces that of less.
     pub(super) fn store(
         &self,
+        device: Device,
         kernel: &Kernel,
         options: CodeOptions,
         code: &dyn Executable,
@@ -312,22 +353,33 @@ impl<'f> Disk<'f> {
     ) {
         let (Some(own), Some(object)) = (&self.folders[0], code.object()) else { return };
         let is_new = options.effort == Effort::Quick;
-        if time < LEAST_COMPILE_TIME && is_new {
+        // The driver's compiler always takes longer than reading.
+        if device == Device::Cpu && time < LEAST_COMPILE_TIME && is_new {
             return;
         }
-        let Ok(keys) = self.keys(kernel, options) else { return };
+        let Ok(keys) = self.keys(device, kernel, options) else { return };
         let Some((_, key)) = keys.iter().find(|(fits, _)| *fits == options) else { return };
-        let contents = Contents { compiled_ops, label: label.as_str(), object }.encode();
-        let name = key.name();
-        match own.publish(&name, Kind::Kernel, &key.bytes, &contents, time.as_nanos() as u64) {
-            Ok(bytes) => self.bounds.keep(own, &name, bytes),
-            Err(error) => self.warn_of(own, &error),
-        }
+        self.publish(own, key, &Contents { compiled_ops, label: label.as_str(), object }, time);
         if self.takes_better && !is_new {
             let quick = CodeOptions { effort: Effort::Quick, ..options };
-            let worse = self.keys(kernel, quick).unwrap_or_default();
+            let worse = self.keys(device, kernel, quick).unwrap_or_default();
             let worse = worse.iter().filter(|(fits, _)| *fits == quick);
             worse.for_each(|(_, key)| _ = own.files.remove(&own.path.join(key.name())));
+        }
+    }
+
+    /// Stores the machine code of a kernel of library calls of a GPU, with its name for people.
+    #[cfg(feature = "cuda")]
+    pub(super) fn store_routine(&self, maker: &GpuMaker, routine: &str, name: &str, object: &[u8], time: Duration) {
+        let Some(own) = &self.folders[0] else { return };
+        self.publish(own, &Key::of_routine(routine, maker), &Contents { compiled_ops: 0, label: name, object }, time);
+    }
+
+    fn publish(&self, own: &Folder<'_>, key: &Key, contents: &Contents<'_>, time: Duration) {
+        let name = key.name();
+        match own.publish(&name, Kind::Kernel, &key.bytes, &contents.encode(), time.as_nanos() as u64) {
+            Ok(bytes) => self.bounds.keep(own, &name, bytes),
+            Err(error) => self.warn_of(own, &error),
         }
     }
 
@@ -359,6 +411,25 @@ impl<'f> Disk<'f> {
         let hint = "set JIT_CACHE_DIR to another one, or JIT_CACHE=memory".into();
         warn(&self.has_warned, NOT_CACHED, &Refused { reason, hint });
     }
+}
+
+/// Loads the object file of a kernel.
+fn load(device: Device, kernel: &Kernel, object: &[u8]) -> io::Result<Box<dyn Executable>> {
+    if let Device::Cuda(number) = device {
+        return backend::load_gpu_code(number, &kernel.params, object).map_err(as_flaw);
+    }
+    // SAFETY: the checks before: only this user (or the owner of a folder that he trusts) could write the file, its
+    // checksum says that all of it was written by this library, and its key is that of this kernel, with only
+    // instructions that this processor has.
+    Ok(Box::new(unsafe { MachineCode::load(object) }.map_err(io::Error::other)?))
+}
+
+/// Code that the driver refuses is as good as damaged. Other failures say nothing about the file.
+fn as_flaw(error: Error) -> io::Error {
+    if error.kind() == ErrorKind::Compile {
+        return io::Error::new(io::ErrorKind::InvalidData, error);
+    }
+    io::Error::other(error)
 }
 
 /// What follows from a failure of the user's own folder.

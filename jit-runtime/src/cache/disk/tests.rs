@@ -6,8 +6,7 @@ use std::time::SystemTime;
 
 use super::files::Facts;
 use super::*;
-use crate::backend::{self, Scatters};
-use crate::config::Device;
+use crate::backend::Scatters;
 use crate::ir::{Access, BinaryOp, Builder, Type, passes};
 
 /// What happens at the chosen operation, and after it.
@@ -170,13 +169,13 @@ fn about() -> (Label, usize) {
 }
 
 fn store(disk: &Disk<'_>, number: u64, code: &dyn Executable) {
-    disk.store(&kernel(number), QUICK, code, LONG, about());
+    disk.store(Device::Cpu, &kernel(number), QUICK, code, LONG, about());
 }
 
 /// Looks a kernel up; what is found must be what was stored.
 fn is_found(disk: &Disk<'_>, number: u64, code: &dyn Executable) -> bool {
-    disk.find(&kernel(number), QUICK).is_ok_and(|found| {
-        assert_eq!(Some(found.code.object()), code.object());
+    disk.find(Device::Cpu, &kernel(number), QUICK).is_ok_and(|found| {
+        assert_eq!(found.code.object(), code.object());
         assert_eq!((found.compile_time, found.compiled_ops, found.options), (LONG, 7, QUICK));
         true
     })
@@ -191,7 +190,7 @@ fn only_entry(folder: &Path) -> PathBuf {
     entry
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K146 N07
 #[test]
 fn a_changed_or_truncated_file_is_a_miss_and_is_replaced() {
@@ -260,13 +259,13 @@ fn an_entry_of_another_kernel_is_not_taken_for_this_one() {
     let disk = folder.open(&System);
     store(&disk, 3, &*code);
     let entry = only_entry(&folder.0);
-    let keys = disk.keys(&kernel(4), QUICK).unwrap();
+    let keys = disk.keys(Device::Cpu, &kernel(4), QUICK).unwrap();
     let (_, wanted) = keys.iter().find(|(options, _)| *options == QUICK).unwrap();
     std::fs::rename(entry, folder.0.join(wanted.name())).unwrap();
     assert!(!is_found(&disk, 4, &*code), "authentic, but its key is another one");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N07
 #[test]
 fn whatever_fails_the_cache_remains_usable() {
@@ -296,7 +295,7 @@ fn whatever_fails_the_cache_remains_usable() {
     }
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K145
 #[test]
 fn what_a_killed_process_left_is_removed_after_an_hour() {
@@ -315,7 +314,7 @@ fn what_a_killed_process_left_is_removed_after_an_hour() {
     assert!(!left.exists() && is_found(&disk, 3, &*code));
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: N07
 #[test]
 fn a_clock_that_runs_backwards_does_no_harm() {
@@ -333,7 +332,7 @@ fn a_clock_that_runs_backwards_does_no_harm() {
     assert!(count <= 10, "{count} files, with the secret and the locks");
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 // rows: K143
 #[test]
 fn the_file_whose_loss_costs_least_is_evicted() {
@@ -343,9 +342,9 @@ fn the_file_whose_loss_costs_least_is_evicted() {
     let settings = Settings { entries: 8, ..folder.settings() };
     let disk = Disk::open(&settings, &files);
     let store = |number: u64, millis: u64| {
-        disk.store(&kernel(number), QUICK, &*code, Duration::from_millis(millis), about());
+        disk.store(Device::Cpu, &kernel(number), QUICK, &*code, Duration::from_millis(millis), about());
     };
-    let is_kept = |number: u64| disk.find(&kernel(number), QUICK).is_ok();
+    let is_kept = |number: u64| disk.find(Device::Cpu, &kernel(number), QUICK).is_ok();
     // The file that remembers LLVM counts, too.
     (0..7).for_each(|number| store(number, 10 + 100 * (number % 3)));
     store(7, 5);
@@ -354,7 +353,7 @@ fn the_file_whose_loss_costs_least_is_evicted() {
     assert!([1, 2, 4, 5, 7].into_iter().all(is_kept));
 }
 
-// one device: only code of the processor is stored
+// one device: tests/cuda/stored.rs is about code of GPUs
 #[test]
 fn kernels_outlive_what_is_known_about_literals() {
     let Some(code) = compiled(&kernel(3)) else { return };
@@ -364,10 +363,10 @@ fn kernels_outlive_what_is_known_about_literals() {
     for number in 0..20 {
         disk.remember_literals(&kernel(number), QUICK, &[true]);
         if number < 4 {
-            disk.store(&kernel(number), QUICK, &*code, Duration::from_millis(1), about());
+            disk.store(Device::Cpu, &kernel(number), QUICK, &*code, Duration::from_millis(1), about());
         }
     }
-    assert!((0..4).all(|number| disk.find(&kernel(number), QUICK).is_ok()));
+    assert!((0..4).all(|number| disk.find(Device::Cpu, &kernel(number), QUICK).is_ok()));
 }
 
 #[test]
@@ -375,7 +374,7 @@ fn the_level_counts_what_happened() {
     let Some(code) = compiled(&kernel(3)) else { return };
     let folder = Temporary::new("level");
     let disk = folder.open(&System);
-    assert!(disk.find(&kernel(3), QUICK).is_err());
+    assert!(disk.find(Device::Cpu, &kernel(3), QUICK).is_err());
     store(&disk, 3, &*code);
     assert!(is_found(&disk, 3, &*code) && is_found(&disk, 3, &*code));
     let stats = disk.stats();
@@ -401,10 +400,10 @@ fn kernels_that_compile_quickly_are_not_stored() {
     let Some(code) = compiled(&kernel(3)) else { return };
     let folder = Temporary::new("quick");
     let disk = folder.open(&System);
-    disk.store(&kernel(3), QUICK, &*code, LEAST_COMPILE_TIME - Duration::from_nanos(1), about());
-    assert!(disk.find(&kernel(3), QUICK).is_err());
-    disk.store(&kernel(3), QUICK, &*code, LEAST_COMPILE_TIME, about());
-    assert!(disk.find(&kernel(3), QUICK).is_ok());
+    disk.store(Device::Cpu, &kernel(3), QUICK, &*code, LEAST_COMPILE_TIME - Duration::from_nanos(1), about());
+    assert!(disk.find(Device::Cpu, &kernel(3), QUICK).is_err());
+    disk.store(Device::Cpu, &kernel(3), QUICK, &*code, LEAST_COMPILE_TIME, about());
+    assert!(disk.find(Device::Cpu, &kernel(3), QUICK).is_ok());
 }
 
 #[test]
@@ -414,11 +413,11 @@ fn better_code_replaces_the_first() {
     let disk = folder.open(&System);
     store(&disk, 3, &*code);
     let first = only_entry(&folder.0);
-    disk.store(&kernel(3), CodeOptions { effort: Effort::Thorough, ..QUICK }, &*code, LONG, about());
+    disk.store(Device::Cpu, &kernel(3), CodeOptions { effort: Effort::Thorough, ..QUICK }, &*code, LONG, about());
     assert_ne!(only_entry(&folder.0), first);
-    assert!(disk.find(&kernel(3), QUICK).is_ok_and(|found| found.options.effort == Effort::Thorough));
+    assert!(disk.find(Device::Cpu, &kernel(3), QUICK).is_ok_and(|found| found.options.effort == Effort::Thorough));
     let exact = Disk::open(&Settings { takes_better: false, ..folder.settings() }, &System);
-    assert!(exact.find(&kernel(3), QUICK).is_err(), "with JIT_TIER=quick");
+    assert!(exact.find(Device::Cpu, &kernel(3), QUICK).is_err(), "with JIT_TIER=quick");
 }
 
 #[test]
@@ -429,20 +428,23 @@ fn ordinary_stores_stand_in_for_others_but_not_the_converse() {
     let folder = Temporary::new("stand_in");
     let disk = folder.open(&System);
     store(&disk, 3, &*code);
-    assert!(disk.find(&kernel(3), streaming).is_ok_and(|found| found.options == QUICK));
+    assert!(disk.find(Device::Cpu, &kernel(3), streaming).is_ok_and(|found| found.options == QUICK));
     let private = CodeOptions { scatters: Scatters::Private { copies_log2: 0 }, ..QUICK };
-    assert!(disk.find(&kernel(3), private).is_err(), "the order of additions may differ");
+    assert!(disk.find(Device::Cpu, &kernel(3), private).is_err(), "the order of additions may differ");
     let exact = Disk::open(&Settings { takes_better: false, ..folder.settings() }, &System);
-    assert!(exact.find(&kernel(3), streaming).is_err(), "nothing would replace it");
-    disk.store(&kernel(3), thorough, &*code, LONG, about());
-    assert!(disk.find(&kernel(3), streaming).is_ok_and(|found| found.options == thorough));
-    disk.store(&kernel(3), streaming, &*code, LONG, about());
-    assert!(disk.find(&kernel(3), streaming).is_ok_and(|found| found.options == streaming), "its own comes first");
+    assert!(exact.find(Device::Cpu, &kernel(3), streaming).is_err(), "nothing would replace it");
+    disk.store(Device::Cpu, &kernel(3), thorough, &*code, LONG, about());
+    assert!(disk.find(Device::Cpu, &kernel(3), streaming).is_ok_and(|found| found.options == thorough));
+    disk.store(Device::Cpu, &kernel(3), streaming, &*code, LONG, about());
+    assert!(
+        disk.find(Device::Cpu, &kernel(3), streaming).is_ok_and(|found| found.options == streaming),
+        "its own comes first"
+    );
 
     let folder = Temporary::new("no_stand_in");
     let disk = folder.open(&System);
-    disk.store(&kernel(3), streaming, &*code, LONG, about());
-    assert!(disk.find(&kernel(3), QUICK).is_err());
+    disk.store(Device::Cpu, &kernel(3), streaming, &*code, LONG, about());
+    assert!(disk.find(Device::Cpu, &kernel(3), QUICK).is_err());
 }
 
 #[test]

@@ -8,8 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::Cuda;
 use super::memory::Block;
-use crate::backend::cuda::driver::{Failed, Gpu, Module};
+use crate::backend::cuda::driver::{self, Failed, Gpu, Module};
 use crate::backend::cuda::library::{Device, Plan, Routine};
+use crate::cache::routines::{self, StoredRoutine};
+use crate::dump::{self, Form};
 use crate::memory::Remote;
 use crate::sync::Mutex;
 use crate::{Error, ErrorKind};
@@ -24,11 +26,23 @@ impl Routines {
         if let Some(code) = self.0.lock().get(&routine) {
             return Ok(Arc::clone(code));
         }
-        let name = CString::new(routine.name());
-        let name = name.map_err(|error| Error::new(ErrorKind::Internal, "names are text").caused_by(error))?;
-        let code = Arc::new(Module::load(gpu, &routine.module(gpu.target).to_string(), &name)?);
+        let code = Arc::new(load(gpu, routine)?);
         Ok(Arc::clone(self.0.lock().entry(routine).or_insert(code)))
     }
+}
+
+/// Loads the code of a kernel: machine code from disk, or what the driver compiles.
+fn load(gpu: &'static Gpu, routine: Routine) -> Result<Module, Error> {
+    let name = routine.name();
+    if dump::is_wanted(Form::Ptx) {
+        dump::write(Form::Ptx, &name, &routine.module(gpu.target).to_string());
+    }
+    let symbol = CString::new(name.as_str());
+    let symbol = symbol.map_err(|error| Error::new(ErrorKind::Internal, "names are text").caused_by(error))?;
+    let (maker, key) = (driver::get()?.maker(gpu), format!("{routine:?}"));
+    let stored = StoredRoutine { maker: &maker, key: &key, name: &name };
+    let compile = || driver::link(gpu, &routine.module(gpu.target).to_string(), &format!("`{name}`"));
+    routines::find_or_compile(&stored, |machine_code| Module::load(gpu, machine_code, &symbol), compile)
 }
 
 /// The launches of a plan. It must live until they are done.

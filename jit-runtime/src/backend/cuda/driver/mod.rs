@@ -7,10 +7,12 @@
 //! |---|---|
 //! | codes of the driver as errors | `failed` |
 //! | GPUs: properties, contexts | `gpu` |
+//! | PTX to machine code | `link` |
 //! | code in the memory of a GPU | `module` |
 
 mod failed;
 mod gpu;
+mod link;
 mod module;
 
 use std::sync::OnceLock;
@@ -19,9 +21,10 @@ use cudarc::driver::sys;
 
 pub(crate) use failed::{Failed, check};
 pub(crate) use gpu::Gpu;
+pub(crate) use link::link;
 pub(crate) use module::Module;
 
-use super::Target;
+use super::{GpuMaker, Target};
 use crate::config::Device;
 use crate::current_device::with_choice;
 use crate::{Error, ErrorKind};
@@ -30,7 +33,7 @@ use crate::{Error, ErrorKind};
 const OLDEST: (u32, u32) = (11, 4);
 
 /// All functions that are called.
-const FUNCTIONS: [&str; 42] = [
+const FUNCTIONS: [&str; 46] = [
     "cuCtxPopCurrent_v2",
     "cuCtxPushCurrent_v2",
     "cuDeviceGet",
@@ -53,6 +56,10 @@ const FUNCTIONS: [&str; 42] = [
     "cuInit",
     "cuLaunchHostFunc",
     "cuLaunchKernel",
+    "cuLinkAddData_v2",
+    "cuLinkComplete",
+    "cuLinkCreate_v2",
+    "cuLinkDestroy",
     "cuMemAllocAsync",
     "cuMemAlloc_v2",
     "cuMemFreeAsync",
@@ -68,7 +75,7 @@ const FUNCTIONS: [&str; 42] = [
     "cuMemcpyPeerAsync",
     "cuMemsetD8Async",
     "cuModuleGetFunction",
-    "cuModuleLoadDataEx",
+    "cuModuleLoadData",
     "cuModuleUnload",
     "cuOccupancyMaxPotentialBlockSize",
     "cuStreamCreate",
@@ -79,6 +86,8 @@ const FUNCTIONS: [&str; 42] = [
 pub(crate) struct Driver {
     /// The version of CUDA that it supports, major and minor.
     pub(crate) version: (u32, u32),
+    /// The version by which its compiler is told from others: of CUDA, and of the driver where the system states it.
+    pub(crate) build: String,
     gpus: Vec<OnceLock<Gpu>>,
 }
 
@@ -131,6 +140,13 @@ fn find(number: u8) -> Result<&'static Gpu, Error> {
 }
 
 impl Driver {
+    /// What machine code depends on that this driver makes for a GPU.
+    pub(crate) fn maker(&self, gpu: &Gpu) -> GpuMaker {
+        let Target { capability, version: (major, minor) } = gpu.target;
+        let target = format!("cuda sm_{} PTX {major}.{minor} for sm_{capability}", gpu.capability);
+        GpuMaker { driver: self.build.clone(), target }
+    }
+
     /// The number of GPUs.
     pub(crate) fn count(&self) -> usize {
         self.gpus.len()
@@ -211,5 +227,15 @@ fn start() -> Result<Driver, Failed> {
         check("cuDeviceGetCount", sys::cuDeviceGetCount(&raw mut count))?;
     }
     let version = (version as u32 / 1000, version as u32 % 1000 / 10);
-    Ok(Driver { version, gpus: (0..count.clamp(0, 256)).map(|_| OnceLock::new()).collect() })
+    let build = build(version);
+    Ok(Driver { version, build, gpus: (0..count.clamp(0, 256)).map(|_| OnceLock::new()).collect() })
+}
+
+/// Drivers of one version of CUDA differ, also in how they compile. Linux states the version of the kernel's module,
+/// which is that of the driver.
+fn build((major, minor): (u32, u32)) -> String {
+    match std::fs::read_to_string("/sys/module/nvidia/version") {
+        Ok(module) if !module.trim().is_empty() => format!("CUDA {major}.{minor}, {}", module.trim()),
+        _ => format!("CUDA {major}.{minor}"),
+    }
 }

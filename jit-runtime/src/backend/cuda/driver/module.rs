@@ -1,15 +1,12 @@
-//! Code in the memory of a GPU: PTX that the driver has compiled.
+//! Code in the memory of a GPU: what the linker has made of PTX.
 
-use std::ffi::{CStr, CString, c_uint, c_void};
+use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use cudarc::driver::sys::{self, CUjit_option};
+use cudarc::driver::sys;
 
 use super::{Failed, Gpu, check};
 use crate::{Error, ErrorKind};
-
-/// The bytes of text that the driver may write about errors.
-const LOG_BYTES: usize = 8192;
 
 /// A module with one kernel. It is unloaded on drop.
 pub(crate) struct Module {
@@ -26,20 +23,17 @@ unsafe impl Send for Module {}
 unsafe impl Sync for Module {}
 
 impl Module {
-    /// Loads the kernel of this name from a module as text.
+    /// Loads the kernel of this name from machine code that [`link`](super::link) made: now, or in another process.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Compile`], with what the driver says about the text; a device that does not work.
-    pub(crate) fn load(gpu: &'static Gpu, text: &str, name: &CStr) -> Result<Module, Error> {
+    /// [`ErrorKind::Compile`] if the driver refuses the code, as that of another driver; a device that does not work.
+    pub(crate) fn load(gpu: &'static Gpu, code: &[u8], name: &CStr) -> Result<Module, Error> {
         gpu.check()?;
         let _context = gpu.enter().map_err(|failed| gpu.error("loading code", failed))?;
-        let text =
-            CString::new(text).map_err(|error| Error::new(ErrorKind::Internal, "PTX is text").caused_by(error))?;
-        let mut log = [0u8; LOG_BYTES];
-        let raw = compile(&text, &mut log).map_err(|failed| refused(gpu, failed, &log))?;
+        let raw = loaded(code).map_err(|failed| refused(gpu, failed))?;
         let mut module = Module { gpu, raw, function: ptr::null_mut(), occupancy: (1, 1) };
-        module.find(name).map_err(|failed| gpu.error("loading code", failed))?;
+        module.find(name).map_err(|failed| refused(gpu, failed))?;
         Ok(module)
     }
 
@@ -99,26 +93,22 @@ impl Drop for Module {
     }
 }
 
-fn compile(text: &CStr, log: &mut [u8]) -> Result<sys::CUmodule, Failed> {
+fn loaded(code: &[u8]) -> Result<sys::CUmodule, Failed> {
+    // Code of a file begins at any address; the driver reads words of it. It is not told the length, so zeros follow.
+    let mut words = vec![0_u64; code.len() / 8 + 1];
+    bytemuck::cast_slice_mut(&mut words)[..code.len()].copy_from_slice(code);
     let mut raw = ptr::null_mut();
-    let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
-    let (count, options, values) = (options.len() as c_uint, options.as_mut_ptr(), values.as_mut_ptr());
-    // SAFETY: the text ends with a zero; the log is as long as stated.
-    let code = unsafe { sys::cuModuleLoadDataEx(&raw mut raw, text.as_ptr().cast(), count, options, values) };
-    check("cuModuleLoadDataEx", code).map(|()| raw)
+    // SAFETY: the linker made the code, which states its length; the driver copies it.
+    check("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&raw mut raw, words.as_ptr().cast()) })?;
+    Ok(raw)
 }
 
-fn refused(gpu: &Gpu, failed: Failed, log: &[u8]) -> Error {
+fn refused(gpu: &Gpu, failed: Failed) -> Error {
     if failed.is_final() || failed.is_out_of_memory() {
         return gpu.error("loading code", failed);
     }
-    let log = CStr::from_bytes_until_nul(log).unwrap_or_default().to_string_lossy();
-    let message = match log.trim() {
-        "" => format!("the driver refuses the code of a kernel for `{}`", gpu.device),
-        log => format!("the driver refuses the code of a kernel for `{}`: {log}", gpu.device),
-    };
+    let message = format!("the driver refuses machine code for `{}`", gpu.device);
     Error::new(ErrorKind::Compile, message)
         .caused_by(failed)
-        .with_hint("this is a bug of the library, please report it")
+        .with_hint("`jit doctor` shows the driver and whether the device runs kernels")
 }

@@ -108,10 +108,6 @@ fn columns_that_are_some_packets_are_folded() {
     }
 }
 
-fn sum(numbers: &Vec<i32>) -> i32 {
-    numbers.iter().fold(0, |sum, &x| sum.wrapping_add(x))
-}
-
 /// Rows that share a factor are folded by lanes with padding, whose results nobody may see.
 #[test]
 fn products_with_a_column_are_folded() {
@@ -125,7 +121,11 @@ fn products_with_a_column_are_folded() {
                 let x = Tensor::from_array(x.clone(), [matrices, rows, columns]);
                 let products = &x * Tensor::from_array(factors.clone(), [matrices, rows, 1]);
                 let context = format!("{matrices} × {rows} × {columns}");
-                assert_eq!(products.sum(1).to_vec().unwrap(), of(sum), "{context}");
+                assert_eq!(
+                    products.sum(1).to_vec().unwrap(),
+                    of(|group| group.iter().fold(0, |sum, x| x.wrapping_add(sum))),
+                    "{context}"
+                );
                 assert_eq!(
                     products.reduce_max(1).to_vec().unwrap(),
                     of(|group| *group.iter().max().unwrap()),

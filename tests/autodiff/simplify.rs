@@ -90,6 +90,30 @@ fn values_that_the_program_holds_keep_their_gradients() {
     });
 }
 
+/// What was evaluated while simplification was switched off could not be simplified by hand: nothing was found.
+#[test]
+fn what_is_kept_is_simplified_by_hand_while_simplification_is_off() {
+    let _turn = alone();
+    on_each_device(|| {
+        const WIDTH: usize = 1039;
+        let mut x = Float64::full(1.001, WIDTH).make_opaque();
+        x.enable_grad();
+        ad::set_graph_simplification(false);
+        let mut y = x.clone();
+        for _ in 0..40 {
+            y = &y * &x;
+            jit::eval(&y).unwrap();
+        }
+        let before = arrays_of(WIDTH);
+        ad::simplify_graph();
+        let after = arrays_of(WIDTH);
+        ad::set_graph_simplification(true);
+        assert!(before >= 40 && after <= 4, "{before} arrays, then {after}");
+        y.backward().unwrap();
+        assert_close(&x.grad().to_vec().unwrap(), &[41.0 * 1.001_f64.powi(40); WIDTH], 1e-12);
+    });
+}
+
 #[test]
 fn variables_that_lanes_share_and_forward_mode() {
     on_each_device(|| {

@@ -70,9 +70,8 @@ pub fn simplify_graph() {
 pub(super) fn enable() {
     tape::set_simplification(|| {
         if !IS_ON.load(Ordering::Relaxed) {
-            // So that the list does not grow.
-            drop(tape::take_kept());
-            return tape::give_back_kept(std::iter::empty(), true);
+            // The program may simplify what is alive then.
+            return tape::forget_freed();
         }
         if !is_possible() {
             return;

@@ -334,6 +334,18 @@ pub(crate) fn is_simplification_due(is_full: bool) -> bool {
     })
 }
 
+/// Forgets the nodes that are freed, from time to time, so that the list of those that have kept operands does not grow.
+pub(crate) fn forget_freed() {
+    KEPT.with(|kept| {
+        kept.new.set(0);
+        let mut nodes = kept.nodes.borrow_mut();
+        if nodes.len() >= kept.limit.get() {
+            nodes.retain(|node| node.upgrade().is_some());
+            kept.limit.set((2 * nodes.len()).max(SIMPLIFIED_AT_ONCE));
+        }
+    });
+}
+
 /// Takes the nodes that have kept operands in evaluations of this thread. Until they are given back, no simplification
 /// begins.
 pub(crate) fn take_kept() -> Vec<Weak> {

@@ -159,7 +159,7 @@ const ROWS: &[Row] = &[
     Row { name: "G30", what: "exponential smoothing, 5000 series of 1600", run: general::series::smoothing },
     Row { name: "G31a", what: "means and variances of columns, 10^6 × 16", run: general::columns::tall },
     Row { name: "G31b", what: "the same, 16 × 10^6", run: general::columns::wide },
-    Row { name: "G31c", what: "product of the transpose of 10^6 × 10 and a column", run: general::columns::weighted_sums },
+    Row { name: "G31c", what: "transpose of 10^6 × 10, times a column", run: general::columns::weighted_sums },
     Row { name: "G32a", what: "convolution of 32 images of 28², 3 × 3, 32 to 64 channels",
         run: general::layers::convolution },
     Row { name: "G32b", what: "its derivatives by images and kernels", run: general::layers::derivatives },

@@ -15,7 +15,8 @@ use crate::{check_function, check_second, on_each_device};
 /// masks, shapes, the host; and constructors.
 const WITHOUT_DERIVATIVES: &str = "
     advance all_components any_component arange_step argmax argmin argsort argsort_descending argsort_with
-    ascending bernoulli bincount bitcast channels choice components contains_expression count_zeros descending device div_ceil
+    ascending bernoulli bincount bitcast channels choice components contains_expression count_zeros descending
+    device div_ceil
     div_euclid exponential eye fill_like fmt_shaped fmt_unread from_buffer from_bytes from_morton from_var
     full_like gather_once gather_repeated halton histogram ilog2 integers integers_between into_var is_evaluated
     is_in_loop is_infinite is_literal is_power_of_two is_sign_negative is_sign_positive leading_ones linspace_open

@@ -334,7 +334,8 @@ pub(crate) fn is_simplification_due(is_full: bool) -> bool {
     })
 }
 
-/// Forgets the nodes that are freed, from time to time, so that the list of those that have kept operands does not grow.
+/// Forgets the nodes that are freed, from time to time, so that the list of those that have kept operands does not
+/// grow.
 pub(crate) fn forget_freed() {
     KEPT.with(|kept| {
         kept.new.set(0);

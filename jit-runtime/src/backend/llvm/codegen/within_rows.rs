@@ -1,9 +1,9 @@
 //! Groups of lanes within a row: the condition under which a group is one, and the code for both kinds of groups.
 //!
-//! The values that only such groups have in a simple form are computed for the first lane, and so is the number of lanes
-//! from there on that have them so. All of it is computed in 64 bits, where nothing wraps. A group that is not within a
-//! row is divided into parts that are: its lanes up to the end of the row, those from there on, and the lanes at borders
-//! whose neighbours are elsewhere. The code for parts is that within rows, with masks.
+//! The values that only such groups have in a simple form are computed for the first lane, and so is the number of
+//! lanes from there on that have them so. All of it is computed in 64 bits, where nothing wraps. A group that is not
+//! within a row is divided into parts that are: its lanes up to the end of the row, those from there on, and the lanes
+//! at borders whose neighbours are elsewhere. The code for parts is that within rows, with masks.
 
 use inkwell::llvm_sys::LLVMIntPredicate::{self, *};
 
@@ -147,8 +147,8 @@ impl<'a> Codegen<'a> {
         }
     }
 
-    /// The numbers of lanes from the first one on in which values have the shapes that they have within a row: each as a
-    /// signed number, which may be larger than a group or below one. A group is within a row if none is smaller.
+    /// The numbers of lanes from the first one on in which values have the shapes that they have within a row: each as
+    /// a signed number, which may be larger than a group or below one. A group is within a row if none is smaller.
     fn lanes_within_row(&self, rows: &WithinRows) -> Vec<Raw> {
         rows.assumed.iter().flat_map(|&value| self.lanes_of_shape(value)).collect()
     }

@@ -211,6 +211,13 @@ fn processes_that_want_the_same_code_for_a_gpu_compile_it_once() {
     assert_eq!(folder.files().len(), KERNELS);
 }
 
+/// Checks the parts of an error, which names a line of this file, too.
+fn assert_says(text: &str, parts: [&str; 3]) {
+    for part in parts.into_iter().chain(["stored.rs:"]) {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 // one device: a GPU of a driver for tests
 #[test]
 fn a_text_that_the_linker_refuses_is_an_error_and_is_not_stored() {
@@ -221,28 +228,12 @@ fn a_text_that_the_linker_refuses_is_an_error_and_is_not_stored() {
         let error = (&x * 3.0).to_vec().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Compile);
         let text = error.to_string();
-        for part in [
-            "the kernel `trace` cannot be compiled",
-            "line 7; error : on demand",
-            "CUDA_ERROR_INVALID_PTX",
-            "stored.rs:",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
+        assert_says(&text, ["`trace` cannot be compiled", "line 7; error : on demand", "CUDA_ERROR_INVALID_PTX"]);
         assert_eq!((&x * 3.0).to_vec().unwrap(), [9.0, 3.0, 6.0], "errors are not cached");
         let text = (&x * 3.0 + 1.0).to_vec().unwrap_err().to_string();
-        for part in [
-            "the kernel `trace` cannot be compiled",
-            "ptxas fatal : on demand",
-            "CUDA_ERROR_NO_BINARY_FOR_GPU",
-            "stored.rs:",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
+        assert_says(&text, ["`trace` cannot be compiled", "ptxas fatal : on demand", "CUDA_ERROR_NO_BINARY_FOR_GPU"]);
         let text = x.sort().to_vec().unwrap_err().to_string();
-        for part in ["the code of `sort_", "line 7; error : on demand", "CUDA_ERROR_INVALID_PTX", "stored.rs:"] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
+        assert_says(&text, ["the code of `sort_", "line 7; error : on demand", "CUDA_ERROR_INVALID_PTX"]);
         return;
     };
     assert_eq!(folder.files().len(), 1);

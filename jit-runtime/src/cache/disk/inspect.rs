@@ -145,7 +145,8 @@ fn stored_kernel(key: &[u8], contents: &[u8]) -> Option<StoredKernel> {
 pub(in crate::cache) fn host() -> CacheHost {
     let mut host = processor();
     for (_, maker) in gpus() {
-        (host.driver, host.gpus) = (Some(maker.driver), [host.gpus, vec![maker.target]].concat());
+        host.driver = Some(maker.driver);
+        host.gpus.push(maker.target);
     }
     host
 }

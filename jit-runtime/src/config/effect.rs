@@ -71,8 +71,8 @@ pub struct Setting {
     pub error: Option<Error>,
 }
 
-/// The variables that are set and concern this library, with what is wrong with them, by name. Unlike [`check`], this
-/// finds all that is wrong.
+/// The variables that are set and concern this library, with what is wrong with them, by name. Unlike
+/// [`check`](super::check), this finds all that is wrong.
 #[must_use]
 pub fn environment() -> Vec<Setting> {
     settings(&std::env::vars_os().collect::<Vec<_>>())

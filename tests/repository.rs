@@ -149,10 +149,28 @@ fn the_text_that_a_mutant_changes_occurs_once_in_its_file() {
     for file in files {
         let of_file: Vec<&list::Mutant> = mutants.iter().filter(|mutant| mutant.file == file).collect();
         let source = std::fs::read_to_string(root.join(file)).expect("the file of a mutant");
-        rewrite::mutated(&source, &of_file).unwrap_or_else(|error| panic!("the lists cannot be built: {error}"));
+        let mutated = rewrite::mutated(&source, &of_file).and_then(|text| parsed(&text));
+        wrong.extend(mutated.err().map(|error| format!("{file}: the lists cannot be built: {error}")));
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let equivalent = mutants.iter().filter(|mutant| mutant.equivalent.is_some()).count();
     assert!(mutants.len() - equivalent >= 150, "{} mutants, {equivalent} of them equivalent", mutants.len());
+}
+
+/// Whether the compiler can parse a source: with one mutant that is no expression, none of them compiles.
+fn parsed(source: &str) -> Result<(), String> {
+    let mut rustfmt = std::process::Command::new("rustfmt")
+        .args(["--edition", "2024", "--quiet"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("rustfmt, a component of the toolchain, cannot be run: {error}"))?;
+    let mut input = rustfmt.stdin.take().expect("the input is a pipe");
+    std::io::Write::write_all(&mut input, source.as_bytes()).map_err(|error| error.to_string())?;
+    drop(input);
+    let output = rustfmt.wait_with_output().map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
 /// All Rust sources of the repository.

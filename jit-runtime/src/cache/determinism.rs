@@ -104,16 +104,14 @@ impl<'k> Definitions<'k> {
         let differs = |value: Value| self.differs_by_lane[value.index()];
         let is_shared = |value: Value| self.is_shared[value.index()];
         let is_wide = |value: Value| self.kernel.ty(value).bits() >= 32;
+        let is_product = |a: Value, b: Value| differs(a) && self.is_odd(b) || self.is_odd(a) && differs(b);
         match *op {
             Op::LaneIndex => true,
             Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor, a, b) => {
                 differs(a) && is_shared(b) || is_shared(a) && differs(b)
             }
-            Op::Binary(BinaryOp::Mul, a, b) => differs(a) && self.is_odd(b) || self.is_odd(a) && differs(b),
-            Op::Fma(a, b, c) => {
-                let is_product = differs(a) && self.is_odd(b) || self.is_odd(a) && differs(b);
-                is_product && is_shared(c)
-            }
+            Op::Binary(BinaryOp::Mul, a, b) => is_product(a, b),
+            Op::Fma(a, b, c) => is_product(a, b) && is_shared(c),
             Op::Unary(UnaryOp::Neg | UnaryOp::Not | UnaryOp::ReverseBits, a) => differs(a),
             Op::Cast(_, a) | Op::Bitcast(_, a) => is_wide(result) && self.kernel.ty(result).is_integer() && differs(a),
             _ => false,

@@ -1,8 +1,16 @@
 //! Host `for` loops that record so many nodes that they are probably unintended.
 
+use std::sync::LazyLock;
+
 use jit_runtime::Site;
+use jit_runtime::log::{self, Level};
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 
 use crate::graph::recorded_nodes;
+
+/// The loops that a warning has named: a function that is called again does not repeat it.
+static WARNED: LazyLock<Mutex<FxHashSet<Site>>> = LazyLock::new(Mutex::default);
 
 /// Warns from this many iterations on, if they record anything.
 const ITERATIONS: u32 = 1000;
@@ -49,11 +57,14 @@ impl Unrolled {
         let nodes = per_iteration * u64::from(iterations);
         if nodes >= NODES || (iterations >= ITERATIONS && per_iteration > 0) {
             self.next_look = 0;
-            tracing::warn!(
-                target: "jit",
-                "{site}: unrolled {iterations} × ({per_iteration} nodes); use `#[symbolic]` or a traced bound, or \
-                 accept it with `#[unroll]`"
-            );
+            if WARNED.lock().insert(site) {
+                log::emit(Level::Warn, || {
+                    format!(
+                        "{site}: unrolled {iterations} × ({per_iteration} nodes); use `#[symbolic]` or a traced bound, \
+                         or accept it with `#[unroll]`"
+                    )
+                });
+            }
         } else {
             self.next_look = self.next_look.saturating_add(LOOK_EVERY);
         }

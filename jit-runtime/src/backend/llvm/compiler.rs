@@ -29,6 +29,7 @@ use super::narrow;
 use super::recompute::Recompute;
 use super::usage;
 use super::within_rows::WithinRows;
+use crate::backend::loader::stack;
 use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
 use crate::error::{Error, ErrorKind};
@@ -56,21 +57,29 @@ const LARGEST_OPTIMISED: usize = 8000;
 
 /// The object file of a kernel.
 pub(super) fn object_file(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<Box<[u8]>, Error> {
-    emitted(kernel, options, target, FileType::Object)
+    let (object, frame_bytes) = emitted(kernel, options, target, FileType::Object)?;
+    Ok(frame_bytes.map_or(object.clone(), |bytes| stack::append(&object, bytes)))
 }
 
 /// The assembly of a kernel.
 pub(super) fn assembly(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<String, Error> {
-    let bytes = emitted(kernel, options, target, FileType::Assembly)?;
+    let (bytes, _) = emitted(kernel, options, target, FileType::Assembly)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
 }
 
 /// The LLVM IR of a kernel, after the passes.
 pub(super) fn llvm_text(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<String, Error> {
-    with_module(kernel, options, target, |module, _| Ok(module.print_to_string().to_string()))
+    let (text, _) = with_module(kernel, options, target, |module, _| Ok(module.print_to_string().to_string()))?;
+    Ok(text)
 }
 
-fn emitted(kernel: &Kernel, options: CodeOptions, target: &Target, kind: FileType) -> Result<Box<[u8]>, Error> {
+/// Generates code, and the bytes of its frame, if they are more than [`stack::LARGEST_DIRECT`].
+fn emitted(
+    kernel: &Kernel,
+    options: CodeOptions,
+    target: &Target,
+    kind: FileType,
+) -> Result<(Box<[u8]>, Option<usize>), Error> {
     with_module(kernel, options, target, |module, machine| {
         let buffer = machine.write_to_memory_buffer(module, kind).map_err(|error| failed(&error.to_string()))?;
         // The first kernel initialises LLVM's lazy state and registers its destructors.
@@ -84,13 +93,14 @@ fn failed(reason: &str) -> Error {
     Error::new(ErrorKind::Compile, format!("LLVM could not compile a kernel: {reason}"))
 }
 
-/// Builds the module of a kernel, runs the passes, and calls a function with it.
+/// Builds the module of a kernel, runs the passes, and calls a function with it. Also returns the bytes of the frame,
+/// if code was generated whose frame is large.
 fn with_module<T>(
     kernel: &Kernel,
     options: CodeOptions,
     target: &Target,
     consume: impl FnOnce(&Module<'_>, &TargetMachine) -> Result<T, Error>,
-) -> Result<T, Error> {
+) -> Result<(T, Option<usize>), Error> {
     super::library::load()?;
     crate::backend::check(kernel)?;
     if let Some(inst) = kernel.regions.iter().flat_map(|region| &region.insts).find(|inst| inst.op.is_transcendental())
@@ -108,7 +118,7 @@ fn with_module<T>(
     let recompute = if optimise { Recompute::of(kernel, &analysis, packed, packets) } else { Recompute::default() };
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
-        let diagnostics = RefCell::new(Vec::new());
+        let diagnostics = RefCell::new(Diagnostics::default());
         let context = Context::create();
         // SAFETY: the context is dropped before `diagnostics`, and both stay on this thread.
         unsafe {
@@ -134,8 +144,8 @@ fn with_module<T>(
         let result = consume(&module, machine);
         drop(module);
         drop(context);
-        let errors: Vec<String> = diagnostics.into_inner();
-        if errors.is_empty() { result } else { Err(failed(&errors.join("; "))) }
+        let Diagnostics { errors, frame_bytes } = diagnostics.into_inner();
+        if errors.is_empty() { result.map(|result| (result, frame_bytes)) } else { Err(failed(&errors.join("; "))) }
     })
 }
 
@@ -180,17 +190,44 @@ fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
     })
 }
 
-/// Stores errors that LLVM would otherwise print before it ends the process.
+/// What LLVM reports while it compiles.
+#[derive(Default)]
+struct Diagnostics {
+    /// It would otherwise print them and end the process.
+    errors: Vec<String>,
+    /// The bytes of the frame, if it is large.
+    frame_bytes: Option<usize>,
+}
+
+impl Diagnostics {
+    /// Notes a warning: "<unknown>:0:0: stack frame size (70000) exceeds limit (65536) in function 'f'" is what
+    /// `generate` demands.
+    fn warn(&mut self, text: &str) {
+        let Some((_, size)) = text.split_once("stack frame size") else { return };
+        let number = size.trim_start_matches(" (").split(')').next().and_then(|number| number.parse().ok());
+        match number {
+            Some(_) => self.frame_bytes = number,
+            None => self.errors.push(format!("it reports the size of the stack in other words: {text}")),
+        }
+    }
+}
+
 extern "C" fn record_diagnostic(info: LLVMDiagnosticInfoRef, sink: *mut c_void) {
     // SAFETY: LLVM passes a live diagnostic and the sink that the handler was registered with.
     unsafe {
-        if LLVMGetDiagInfoSeverity(info) != LLVMDiagnosticSeverity::LLVMDSError {
+        let severity = LLVMGetDiagInfoSeverity(info);
+        // Texts of the many remarks would take long to make.
+        if !matches!(severity, LLVMDiagnosticSeverity::LLVMDSError | LLVMDiagnosticSeverity::LLVMDSWarning) {
             return;
         }
-        let text = LLVMGetDiagInfoDescription(info);
-        let sink = &*sink.cast::<RefCell<Vec<String>>>();
-        sink.borrow_mut().push(CStr::from_ptr(text).to_string_lossy().into_owned());
-        LLVMDisposeMessage(text);
+        let description = LLVMGetDiagInfoDescription(info);
+        let text = CStr::from_ptr(description).to_string_lossy();
+        let mut sink = (*sink.cast::<RefCell<Diagnostics>>()).borrow_mut();
+        match severity {
+            LLVMDiagnosticSeverity::LLVMDSError => sink.errors.push(text.into_owned()),
+            _ => sink.warn(&text),
+        }
+        LLVMDisposeMessage(description);
     }
 }
 

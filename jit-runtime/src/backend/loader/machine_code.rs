@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::ptr;
 
-use super::LoadedObject;
 use super::violation::{self, Violation};
+use super::{LoadedObject, stack};
 use crate::Error;
 use crate::backend::{Executable, RawArgument};
 use crate::cancel::Poll;
@@ -51,8 +51,8 @@ impl MachineCode {
         unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) }
     }
 
-    /// As [`Executable::run_polled`], for code that needs scratch memory. Returns the violation found by code that
-    /// verifies its accesses.
+    /// As [`Executable::run_polled`], for code that needs scratch memory or a large stack. Returns the violation found
+    /// by code that verifies its accesses.
     ///
     /// # Safety
     ///
@@ -60,6 +60,23 @@ impl MachineCode {
     // Most code needs no scratch memory, and should not pay for code that does.
     #[inline(never)]
     pub(in crate::backend) unsafe fn run_verified(
+        &self,
+        lanes: Range<u64>,
+        arguments: &[RawArgument],
+        poll: Poll<'_>,
+    ) -> Option<Violation> {
+        let mut violation = None;
+        // SAFETY: the caller guarantees the conditions of this function.
+        let run = || violation = unsafe { self.run_with_scratch(lanes, arguments, poll) };
+        match self.loaded.frame_bytes() {
+            0 => run(),
+            frame_bytes => stack::with(frame_bytes, run),
+        }
+        violation
+    }
+
+    /// As [`MachineCode::run_verified`], on this thread's stack.
+    unsafe fn run_with_scratch(
         &self,
         lanes: Range<u64>,
         arguments: &[RawArgument],
@@ -82,7 +99,7 @@ impl MachineCode {
 
 impl Executable for MachineCode {
     unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
-        if self.loaded.scratch_bytes() == 0 {
+        if self.loaded.is_plain() {
             let (arguments, poll) = (arguments.as_ptr(), &raw const poll);
             // SAFETY: the caller guarantees the conditions of this function.
             return unsafe { self.function()(lanes.start, lanes.end, arguments, ptr::null_mut(), poll) };

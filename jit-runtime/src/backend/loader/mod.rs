@@ -7,6 +7,7 @@
 
 mod machine_code;
 pub(crate) mod relocate;
+pub(crate) mod stack;
 pub(super) mod violation;
 
 use std::collections::HashMap;
@@ -39,6 +40,8 @@ pub(crate) struct LoadedObject {
     entry: usize,
     lanes_per_step: usize,
     scratch_bytes: usize,
+    /// The bytes of the frame of code that needs a thread of its own for that.
+    frame_bytes: usize,
     is_verified: bool,
 }
 
@@ -61,7 +64,8 @@ impl LoadedObject {
             named.next().ok_or_else(|| invalid("it has no entry"))?;
         let entry = layout.address_of(&entry, &memory)?;
         memory.make_executable()?;
-        Ok(LoadedObject { memory, entry, lanes_per_step, scratch_bytes, is_verified })
+        let frame_bytes = stack::frame_bytes(bytes);
+        Ok(LoadedObject { memory, entry, lanes_per_step, scratch_bytes, frame_bytes, is_verified })
     }
 
     /// The address of the kernel's function.
@@ -77,6 +81,17 @@ impl LoadedObject {
     /// The bytes of scratch memory that a run needs.
     pub(crate) fn scratch_bytes(&self) -> usize {
         self.scratch_bytes
+    }
+
+    /// The bytes of stack that a run needs, if threads may not have them; otherwise 0.
+    pub(crate) fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    /// Whether a run needs nothing but a call.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.scratch_bytes | self.frame_bytes == 0
     }
 
     /// The offset of the record in that memory, if the function writes one.

@@ -53,6 +53,7 @@ use super::polls::Polls;
 use super::recompute::Recompute;
 use super::rows::Role;
 use super::within_rows::WithinRows;
+use crate::backend::loader::stack::LARGEST_DIRECT;
 use crate::backend::loader::{ENTRY, RECORD_BYTES, VERIFIED};
 use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Scatters};
@@ -186,8 +187,13 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         let kind = inkwell::attributes::Attribute::get_named_enum_kind_id(name);
         function.add_attribute(inkwell::attributes::AttributeLoc::Function, context.create_enum_attribute(kind, 0));
     }
-    let no_builtins = context.create_string_attribute("no-builtins", "");
-    function.add_attribute(inkwell::attributes::AttributeLoc::Function, no_builtins);
+    // A large frame is reported, and touched page by page: without room for it, the program ends instead of writing
+    // what lies behind the stack.
+    let largest_frame = LARGEST_DIRECT.to_string();
+    for (name, value) in [("no-builtins", ""), ("warn-stack-size", &*largest_frame), ("probe-stack", "inline-asm")] {
+        let attribute = context.create_string_attribute(name, value);
+        function.add_attribute(inkwell::attributes::AttributeLoc::Function, attribute);
+    }
     let mut codegen = Codegen {
         emit: Emitter::new(context.raw(), module.as_mut_ptr(), function.as_value_ref()),
         kernel,

@@ -16,6 +16,7 @@ mod recompute;
 mod rows;
 mod short_rows;
 mod size;
+mod stack;
 mod streams;
 mod violation;
 mod within_rows;

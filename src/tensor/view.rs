@@ -119,7 +119,7 @@ impl View {
     #[track_caller]
     pub(super) fn read<T: Element>(&self, source: &Array<T>) -> Array<T> {
         if self.is_empty() {
-            return Array::zeros(0);
+            return source.slice(0..0);
         }
         let (count, axes) = (self.len(), self.merged());
         if is(self.offset, 0) && is_in_order(&axes) && happens_to_be(count, source.width()) {

@@ -10,6 +10,7 @@ use super::{Array, Element, Integer, Mask, UInt};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::record;
+use crate::trace::unaffected::unaffected;
 use jit_runtime::Site;
 use jit_runtime::ir::Type;
 
@@ -54,7 +55,7 @@ impl<T: Element> Array<T> {
     pub fn repeat(&self, times: impl Into<Size>) -> Self {
         match (self.width(), times.into()) {
             (_, times) if times == 1 => self.clone(),
-            (width, times) if width == 0 || times == 0 => Array::zeros(0),
+            (width, times) if width == 0 || times == 0 => self.no_elements(),
             (width, times) if width == 1 => Array::from_var(record::broadcast(&self.var, times)),
             (width, times) => self.gather(&(UInt::arange(times * width) / size(times))),
         }
@@ -70,6 +71,12 @@ impl<T: Element> Array<T> {
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
         let (start, end) = self.positions(range);
         self.part(start, end)
+    }
+
+    /// Returns none of the elements.
+    #[track_caller]
+    fn no_elements(&self) -> Self {
+        self.part(Size::from(0), Size::from(0))
     }
 
     /// Returns the elements between two positions.
@@ -99,7 +106,7 @@ impl<T: Element> Array<T> {
         // A stride beyond the range reads only one element, so its value does not matter.
         let index = UInt::arange(width) * count(stride);
         match step {
-            _ if width == 0 => Array::zeros(0),
+            _ if width == 0 => self.no_elements(),
             1.. => self.gather(&(index + size(start))),
             _ => self.gather(&(size(end - 1) - index)),
         }
@@ -185,7 +192,10 @@ impl<T: Element> Array<T> {
     #[doc(alias = "hstack")]
     pub fn concat<P: Borrow<Array<T>>>(parts: &[P]) -> Self {
         let mut filled: Vec<&Array<T>> = parts.iter().map(Borrow::borrow).filter(|part| part.width() > 0).collect();
-        let Some(last) = filled.pop() else { return Array::zeros(0) };
+        let Some(last) = filled.pop() else {
+            let all = parts.iter().map(|part| part.borrow().var());
+            return Array::from_var(unaffected(record::literal(T::TYPE, 0, 0), all));
+        };
         if filled.is_empty() {
             return last.clone();
         }
@@ -220,7 +230,7 @@ impl<T: Element> Array<T> {
             return self.clone();
         }
         if width <= far {
-            return Array::full(fill, width);
+            return Array::from_var(unaffected(Array::full(fill, width).into_var(), [self.var()]));
         }
         let (lanes, last) = (UInt::arange(width), width - far);
         let far = count(far);

@@ -32,7 +32,7 @@ impl<T: Element> Array<T> {
     #[doc(alias = "flip")]
     pub fn reverse(&self) -> Self {
         match self.width() {
-            width if width < 2 => self.clone(),
+            width if width < 2 => self.unchanged(),
             width => self.gather(&(size(width - 1) - UInt::arange(width))),
         }
     }
@@ -42,8 +42,8 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn tile(&self, times: impl Into<Size>) -> Self {
         match (self.width(), times.into()) {
-            (_, times) if times == 1 => self.clone(),
-            (width, _) if width == 0 => self.clone(),
+            (_, times) if times == 1 => self.unchanged(),
+            (width, _) if width == 0 => self.unchanged(),
             (width, times) if width == 1 => Array::from_var(record::broadcast(&self.var, times)),
             (width, times) => self.gather(&(UInt::arange(times * width) % size(width))),
         }
@@ -54,7 +54,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn repeat(&self, times: impl Into<Size>) -> Self {
         match (self.width(), times.into()) {
-            (_, times) if times == 1 => self.clone(),
+            (_, times) if times == 1 => self.unchanged(),
             (width, times) if width == 0 || times == 0 => self.no_elements(),
             (width, times) if width == 1 => Array::from_var(record::broadcast(&self.var, times)),
             (width, times) => self.gather(&(UInt::arange(times * width) / size(times))),
@@ -73,6 +73,12 @@ impl<T: Element> Array<T> {
         self.part(start, end)
     }
 
+    /// Returns the array where nothing moves.
+    #[track_caller]
+    pub(super) fn unchanged(&self) -> Self {
+        Array::from_var(record::folded_to(self.var.clone()))
+    }
+
     /// Returns none of the elements.
     #[track_caller]
     fn no_elements(&self) -> Self {
@@ -83,7 +89,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     fn part(&self, start: Size, end: Size) -> Self {
         if start.is_always(Size::from(0)) && end.is_always(self.width()) {
-            return self.clone();
+            return self.unchanged();
         }
         self.gather(&(UInt::arange(end - start) + size(start)))
     }
@@ -197,7 +203,7 @@ impl<T: Element> Array<T> {
             return Array::from_var(unaffected(record::literal(T::TYPE, 0, 0), all));
         };
         if filled.is_empty() {
-            return last.clone();
+            return last.unchanged();
         }
         let width = filled.iter().fold(last.width(), |sum, part| sum + part.width());
         let lanes = UInt::arange(width);
@@ -227,7 +233,7 @@ impl<T: Element> Array<T> {
     pub fn shift_with(&self, distance: isize, fill: T) -> Self {
         let (width, far) = (self.width(), distance.unsigned_abs());
         if far == 0 {
-            return self.clone();
+            return self.unchanged();
         }
         if width <= far {
             return Array::from_var(unaffected(Array::full(fill, width).into_var(), [self.var()]));
@@ -249,11 +255,11 @@ impl<T: Element> Array<T> {
     pub fn roll(&self, distance: isize) -> Self {
         let width = self.width();
         if width < 2 {
-            return self.clone();
+            return self.unchanged();
         }
         let start = Size::from(distance.unsigned_abs()) % width;
         if start == 0 {
-            return self.clone();
+            return self.unchanged();
         }
         let (before, after) = if distance > 0 { (width - start, start) } else { (start, width - start) };
         let (before, after) = (size(before), size(after));

@@ -259,6 +259,9 @@ impl Position {
         }
         let done = known.iter().map(|(of, value)| (of.address(), value.clone())).collect();
         let edges = edges::read();
+        // Gradients that end within the expression did so before: an operation that reads it captures nothing.
+        let ends_before = gradients::is_suspended() && source.flags() & flag::GRAD == 0;
+        let _unwatched = ends_before.then(|| Scope::begin(true));
         let mut substitution = Substitution { at: self, done, reads_left: max_reads };
         let value = substitution.run(source);
         drop(edges);
@@ -411,7 +414,7 @@ fn widened(value: &Var, width: Size) -> Var {
 fn masked(value: &Var, mask: Option<&Var>, width: Size) -> Var {
     let value = match mask {
         Some(mask) => record::select(mask, value, &record::literal(value.ty(), 0, 1)),
-        None => value.clone(),
+        None => record::folded_to(value.clone()),
     };
     record::broadcast(&value, width)
 }

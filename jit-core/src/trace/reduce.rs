@@ -18,7 +18,7 @@ pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
         return unaffected(record::literal(a.ty(), scalar::identity(op, a.ty()), 1), [a]);
     }
     if a.width() == 1 {
-        return a.clone();
+        return record::folded_to(a.clone());
     }
     if let Some(folded) = repeated(op, a) {
         return folded;

@@ -102,7 +102,7 @@ impl<T: Element> Tensor<T> {
             Misuse::new(what, Site::here()).hint("pad it with `Edge::Constant`").panic();
         }
         if is(count, 0) {
-            return Tensor::shaped(Array::zeros(0), &shape);
+            return Tensor::shaped(self.array.slice(0..0), &shape);
         }
         Tensor::shaped(self.padded(&shape, widths, edge), &shape)
     }

@@ -248,7 +248,8 @@ fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
     shape[axis] = parts.iter().fold(Size::from(0), |sum, part| sum + part.shape[axis]).settled();
     let count = element_count(&shape);
     if is(count, 0) {
-        return Tensor::shaped(Array::zeros(0), &shape);
+        let arrays: Vec<&Array<T>> = parts.iter().map(|part| &part.array).collect();
+        return Tensor::shaped(Array::concat(&arrays), &shape);
     }
     // The elements within the axis are contiguous, in the parts as in the result.
     let inner = product(&shape[axis + 1..]);

@@ -21,14 +21,14 @@ impl<T: Element> Tensor<T> {
         let describe =
             |misuse: Misuse| misuse.value(&format!("the tensor of shape {:?}", &*self.shape), self.array.var());
         let shape = shape.into().for_elements(self.width(), &describe);
-        Tensor::shaped(self.array.clone(), &shape)
+        Tensor::shaped(self.array.slice(..), &shape)
     }
 
     /// Returns the elements along one axis.
     #[must_use]
     #[track_caller]
     pub fn ravel(&self) -> Self {
-        Tensor::shaped(self.array.clone(), &[self.width()])
+        Tensor::shaped(self.array.slice(..), &[self.width()])
     }
 
     /// Returns the elements in column-major order (the first axis changes fastest), along one axis.
@@ -113,7 +113,7 @@ impl<T: Element> Tensor<T> {
     pub fn expand_dims(&self, axis: impl Into<Axis>) -> Self {
         let mut shape = Sizes::from_slice(&self.shape);
         shape.insert(axis.into().resolve_new(&self.shape), Size::from(1));
-        Tensor::shaped(self.array.clone(), &shape)
+        Tensor::shaped(self.array.slice(..), &shape)
     }
 
     /// Removes some axes of length 1; with `..`, all of them.
@@ -134,7 +134,7 @@ impl<T: Element> Tensor<T> {
         }
         let kept = (0..self.ndim()).filter(|axis| !is(self.shape[*axis], 1) || !named.contains(axis));
         let shape: Sizes = kept.map(|axis| self.shape[axis]).collect();
-        Tensor::shaped(self.array.clone(), &shape)
+        Tensor::shaped(self.array.slice(..), &shape)
     }
 
     /// Reverses the elements along some axes.

@@ -38,9 +38,9 @@ impl<T: Element> Tensor<T> {
         let named = axes.resolve(&self.shape);
         let shape = self.reduced_shape(&named, axes.keeps);
         let array = if is_empty(&shape) {
-            Array::zeros(0)
+            self.array.slice(0..0)
         } else if is(self.count_along(&axes), 0) {
-            super::filled(Array::zeros(0).reduce(operation.op), product(&shape))
+            super::filled(self.array.reduce(operation.op), product(&shape))
         } else {
             let (block, rest) = self.trailing(&named);
             let array = in_blocks(&self.array, operation.op, block);

@@ -77,7 +77,7 @@ impl Selection {
             return self.view.read(source);
         }
         if self.view.is_empty() {
-            return Array::zeros(0);
+            return source.slice(0..0);
         }
         source.gather(&self.positions())
     }

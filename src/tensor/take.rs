@@ -97,7 +97,7 @@ impl<T: FloatElement> Tensor<T> {
         shape[axis] = position.width();
         let count = element_count(&shape);
         if is(count, 0) {
-            return Tensor::shaped(Array::zeros(0), &shape);
+            return Tensor::shaped(self.array.slice(0..0), &shape);
         }
         let mut at = coordinates(&shape, &UInt::arange(count));
         let position = position.gather(&at[axis]).clamp(T::default(), Array::<T>::from(last));

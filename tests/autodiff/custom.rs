@@ -617,3 +617,20 @@ fn an_array_with_gradients_in_a_field_of_an_operation_causes_a_warning() {
     custom(Times(&k * 2.0), &x).backward().unwrap();
     assert_eq!((x.grad().to_vec().unwrap(), k.grad().item().unwrap()), (vec![25.0, 25.0], 0.0));
 }
+
+/// An expression without gradients was recorded again at other lanes, where those of its operands seemed to end.
+#[test]
+fn a_product_with_a_transposed_expression_warned_of_an_array_that_it_had_not_captured() {
+    let test = "custom::a_product_with_a_transposed_expression_warned_of_an_array_that_it_had_not_captured";
+    if let Some(text) = crate::process::alone(test, "") {
+        assert!(!text.contains("is not part of its input"), "{text}");
+        return;
+    }
+    jit::set_log_level(jit::Level::Warn);
+    let mut x = Float::from([1.0, 2.0, 3.0]);
+    x.enable_grad();
+    let (a, b) = (Tensor::from_array(x.clone(), [3, 1]), Tensor::from_array(&x * &x, [3, 1]));
+    a.matmul(&b.transpose()).into_array().sum().backward().unwrap();
+    // Of the sum of x_i y_j², by x and by y.
+    assert_eq!(x.grad().to_vec().unwrap(), [26.0, 38.0, 50.0]);
+}

@@ -35,6 +35,7 @@ mod simplify;
 mod sums;
 mod tensors;
 mod traversal;
+mod unaffected;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -300,3 +300,53 @@ fn what_is_read_at_other_lanes_of_a_detached_expression_carries_no_gradients() {
         }
     });
 }
+
+/// Operations that fold to their operand, each of one element.
+fn operations_that_change_nothing() -> Vec<(&'static str, fn(&Float) -> Float)> {
+    vec![
+        ("x * 1", |x| x * 1.0),
+        ("-(-x)", |x| -(-x)),
+        ("max", |x| x.max(f32::NEG_INFINITY)),
+        ("mul_add", |x| x.mul_add(1.0, -0.0)),
+        ("select", |x| Mask::from(true).select(x, 2.0)),
+        ("cast", |x| x.cast::<f32>()),
+        ("powi", |x| x.powi(1)),
+        ("sum", |x| x.sum()),
+        ("mean", |x| x.mean()),
+        ("block_sum", |x| x.block_sum(1)),
+        ("gather", |x| x.gather(&UInt::from(0))),
+        ("slice", |x| x.slice(0..1)),
+        ("reverse", |x| x.reverse()),
+        ("tile", |x| x.tile(1)),
+        ("repeat", |x| x.repeat(1)),
+        ("shift", |x| x.shift(0)),
+        ("roll", |x| x.roll(1)),
+        ("sort", |x| x.sort()),
+        ("concat", |x| Float::concat(&[x])),
+        ("reshape", |x| Tensor::from_array(x.clone(), [1, 1]).reshape([1]).into_array()),
+        ("transpose", |x| Tensor::from_array(x.clone(), [1, 1]).transpose().into_array()),
+        ("squeeze", |x| Tensor::from_array(x.clone(), [1, 1]).squeeze(..).into_array()),
+        ("sum of a tensor", |x| Tensor::from_array(x.clone(), [1, 1]).sum(0).into_array()),
+    ]
+}
+
+/// The mean of one element is that element, which carried gradients.
+#[test]
+fn operations_that_changed_nothing_let_gradients_out_of_suspended_scopes() {
+    on_each_device(|| {
+        for (name, operation) in operations_that_change_nothing() {
+            let (x, y) = (variable(3.0), variable(5.0));
+            let [of_all, of_x] = [ad::suspend(|| operation(&x)), ad::suspend_for(&x, || operation(&x))];
+            (&x * of_all).backward().unwrap();
+            assert_eq!(grad(&x), 3.0, "{name}, suspended");
+            (&x * of_x).backward().unwrap();
+            assert_eq!(grad(&x), 6.0, "{name}, suspended for the variable");
+            (&x * ad::suspend_for(&y, || operation(&x))).backward().unwrap();
+            assert_eq!(grad(&x), 12.0, "{name}, suspended for another one");
+            (&x * ad::suspend(|| ad::resume(|| operation(&x)))).backward().unwrap();
+            assert_eq!(grad(&x), 18.0, "{name}, resumed");
+            (&x * ad::suspend(|| ad::resume_for(&x, || operation(&x)))).backward().unwrap();
+            assert_eq!(grad(&x), 24.0, "{name}, resumed for the variable");
+        }
+    });
+}

@@ -111,7 +111,7 @@ fn variables_and_gradients_are_listed() {
         assert_eq!(jit::leaves(&list)[1].1.label.as_deref(), Some("list[1]"));
         pair.0.enable_grad();
         pair.1.enable_grad();
-        (&pair.0 * &pair.1).sum().backward().unwrap();
+        (&pair.0 * &pair.1.exp()).sum().backward().unwrap();
         let row = |name: &str| {
             let table = ad::whos();
             table.lines().rfind(|line| line.contains(&format!("“{name}”"))).unwrap_or_default().to_owned()

@@ -8,6 +8,7 @@ use jit_runtime::ir::{BinaryOp, UnaryOp};
 
 use super::{Array, FloatElement, Number, Operand, Signed, nan};
 use crate::trace::record;
+use crate::trace::unaffected::unaffected;
 
 macro_rules! unary_functions {
     ($bound:ident: $($(#[$doc:meta])* $name:ident $op:ident;)*) => {
@@ -262,10 +263,15 @@ impl<T: FloatElement> Array<T> {
         is_positive.select(T::ONE, &decay) / (&decay + T::ONE)
     }
 
-    /// Raises the value to a whole power, by repeated multiplication; negative powers are reciprocals.
+    /// Raises the value to a whole power, by repeated multiplication; negative powers are reciprocals. Anything to the
+    /// power of 0 is 1, even NaN, and its derivative is 0.
     #[must_use]
     #[track_caller]
     pub fn powi(&self, exponent: i32) -> Self {
+        if exponent == 0 {
+            let one = record::broadcast(T::ONE.into_array().var(), self.width());
+            return Array::from_var(unaffected(one, [&self.var]));
+        }
         let power = self.raised(exponent.unsigned_abs());
         if exponent < 0 { power.recip() } else { power }
     }

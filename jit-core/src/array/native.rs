@@ -10,6 +10,7 @@ use super::{Array, Element, Number};
 use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
 use crate::size::Size;
+use crate::trace::unaffected::unaffected;
 use crate::trace::{native, record};
 
 pub use jit_runtime::launch::native::{AXES, Convolution, MatMul, Sought};
@@ -60,7 +61,7 @@ pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, s
         misuse.value("the second factor", b.var()).panic()
     };
     if a_len == 0 || b_len == 0 || len == 0 {
-        return Array::from_var(record::literal(T::TYPE, 0, len));
+        return Array::from_var(unaffected(record::literal(T::TYPE, 0, len), [a.var(), b.var()]));
     }
     let [rows, _, columns, batch] = sizes;
     let (call, sizes) = (Call::MatMul(product), native::sizes(sizes));
@@ -96,7 +97,7 @@ pub fn convolve<T: Number>(
         Misuse::new(what, Site::here()).value("the first one", a.var()).value("the second one", b.var()).panic()
     };
     if widths.contains(&0) || len == 0 {
-        return Array::from_var(record::literal(T::TYPE, 0, len));
+        return Array::from_var(unaffected(record::literal(T::TYPE, 0, len), [a.var(), b.var()]));
     }
     let [batch, channels, results, lengths @ ..] = sizes;
     let volume = |number: usize| lengths[number * AXES..][..AXES].iter().fold(Size::from(1), |all, &one| all * one);

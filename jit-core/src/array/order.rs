@@ -107,7 +107,7 @@ impl<T: Element> Array<T> {
     pub fn sort_with(&self, sorting: Sorting) -> Self {
         check(sorting, self);
         if self.width() <= 1 || self.var().known_bits().is_some() {
-            return self.clone();
+            return self.unchanged();
         }
         if self.var().flags() & flag::GRAD != 0 {
             return self.gather(&self.detach().order(sorting));
@@ -221,7 +221,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn unique(&self) -> Self {
         if self.width() <= 1 {
-            return self.clone();
+            return self.unchanged();
         }
         let sorted = self.sort();
         sorted.gather(&sorted.begins_run().compress())
@@ -262,7 +262,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     fn sort_with_positions(&self) -> (Self, UInt) {
         if self.width() <= 1 || self.var().known_bits().is_some() {
-            return (self.clone(), UInt::arange(self.width()));
+            return (self.unchanged(), UInt::arange(self.width()));
         }
         let call = Call::Sort(machine_sort(Sorting::ascending(), Sorted::Both));
         let results = [(T::TYPE, self.width()), (Type::U32, self.width())];

@@ -11,6 +11,7 @@ use crate::graph::tape::{self, Rule};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::columns::Columns;
+use crate::trace::unaffected::unaffected;
 use crate::trace::{native, record};
 
 /// The order in which [`Array::prefix`] goes over the elements: inclusive or exclusive, from which end, and in blocks
@@ -117,7 +118,7 @@ impl<T: Element> Array<T> {
                 .panic();
         }
         if self.width() == 0 {
-            return Array::from_var(record::literal(T::TYPE, 0, 0));
+            return Array::from_var(unaffected(record::literal(T::TYPE, 0, 0), [&self.var]));
         }
         Array::from_var(self::scan(&self.var, op, scan))
     }

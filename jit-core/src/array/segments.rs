@@ -8,6 +8,7 @@ use super::{Array, Element, Integer, Number, UInt};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::loops::LoopRecorder;
+use crate::trace::unaffected::unaffected;
 use crate::trace::{gather, record, reduce};
 
 impl<T: Element> Array<T> {
@@ -38,10 +39,11 @@ impl<T: Element> Array<T> {
     pub fn segment_reduce<I: Integer>(&self, op: ReduceOp, segments: &Array<I>, count: impl Into<Size>) -> Self {
         check_op::<T>(op);
         let count = count.into();
-        let mut results = Array::from_var(record::literal(T::TYPE, scalar::identity(op, T::TYPE), count));
+        let identities = record::literal(T::TYPE, scalar::identity(op, T::TYPE), count);
         if count == 0 || self.width() == 0 || segments.width() == 0 {
-            return results;
+            return Array::from_var(unaffected(identities, [&self.var]));
         }
+        let mut results = Array::from_var(identities);
         results.scatter_reduce_masked(op, self, segments, &segments.is_number_below(count));
         results
     }
@@ -76,7 +78,7 @@ impl<T: Element> Array<T> {
         }
         let count = begins.width() - 1;
         if count == 0 {
-            return Array::zeros(0);
+            return Array::from_var(unaffected(record::literal(T::TYPE, 0, 0), [&self.var]));
         }
         if reduce::is_rounded_once(op, T::TYPE) {
             let single = Array::<f32>::from_var(record::cast(Type::F32, &self.var));

@@ -10,6 +10,7 @@ use super::{Array, Element, Integer, Mask, UInt};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::record;
+use crate::trace::unaffected::unaffected;
 use jit_runtime::Site;
 use jit_runtime::ir::Type;
 
@@ -31,7 +32,7 @@ impl<T: Element> Array<T> {
     #[doc(alias = "flip")]
     pub fn reverse(&self) -> Self {
         match self.width() {
-            width if width < 2 => self.clone(),
+            width if width < 2 => self.unchanged(),
             width => self.gather(&(size(width - 1) - UInt::arange(width))),
         }
     }
@@ -41,8 +42,8 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn tile(&self, times: impl Into<Size>) -> Self {
         match (self.width(), times.into()) {
-            (_, times) if times == 1 => self.clone(),
-            (width, _) if width == 0 => self.clone(),
+            (_, times) if times == 1 => self.unchanged(),
+            (width, _) if width == 0 => self.unchanged(),
             (width, times) if width == 1 => Array::from_var(record::broadcast(&self.var, times)),
             (width, times) => self.gather(&(UInt::arange(times * width) % size(width))),
         }
@@ -53,8 +54,8 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn repeat(&self, times: impl Into<Size>) -> Self {
         match (self.width(), times.into()) {
-            (_, times) if times == 1 => self.clone(),
-            (width, times) if width == 0 || times == 0 => Array::zeros(0),
+            (_, times) if times == 1 => self.unchanged(),
+            (width, times) if width == 0 || times == 0 => self.no_elements(),
             (width, times) if width == 1 => Array::from_var(record::broadcast(&self.var, times)),
             (width, times) => self.gather(&(UInt::arange(times * width) / size(times))),
         }
@@ -72,11 +73,23 @@ impl<T: Element> Array<T> {
         self.part(start, end)
     }
 
+    /// Returns the array where nothing moves.
+    #[track_caller]
+    pub(super) fn unchanged(&self) -> Self {
+        Array::from_var(record::folded_to(self.var.clone()))
+    }
+
+    /// Returns none of the elements.
+    #[track_caller]
+    fn no_elements(&self) -> Self {
+        self.part(Size::from(0), Size::from(0))
+    }
+
     /// Returns the elements between two positions.
     #[track_caller]
     fn part(&self, start: Size, end: Size) -> Self {
         if start.is_always(Size::from(0)) && end.is_always(self.width()) {
-            return self.clone();
+            return self.unchanged();
         }
         self.gather(&(UInt::arange(end - start) + size(start)))
     }
@@ -99,7 +112,7 @@ impl<T: Element> Array<T> {
         // A stride beyond the range reads only one element, so its value does not matter.
         let index = UInt::arange(width) * count(stride);
         match step {
-            _ if width == 0 => Array::zeros(0),
+            _ if width == 0 => self.no_elements(),
             1.. => self.gather(&(index + size(start))),
             _ => self.gather(&(size(end - 1) - index)),
         }
@@ -185,9 +198,12 @@ impl<T: Element> Array<T> {
     #[doc(alias = "hstack")]
     pub fn concat<P: Borrow<Array<T>>>(parts: &[P]) -> Self {
         let mut filled: Vec<&Array<T>> = parts.iter().map(Borrow::borrow).filter(|part| part.width() > 0).collect();
-        let Some(last) = filled.pop() else { return Array::zeros(0) };
+        let Some(last) = filled.pop() else {
+            let all = parts.iter().map(|part| part.borrow().var());
+            return Array::from_var(unaffected(record::literal(T::TYPE, 0, 0), all));
+        };
         if filled.is_empty() {
-            return last.clone();
+            return last.unchanged();
         }
         let width = filled.iter().fold(last.width(), |sum, part| sum + part.width());
         let lanes = UInt::arange(width);
@@ -217,10 +233,10 @@ impl<T: Element> Array<T> {
     pub fn shift_with(&self, distance: isize, fill: T) -> Self {
         let (width, far) = (self.width(), distance.unsigned_abs());
         if far == 0 {
-            return self.clone();
+            return self.unchanged();
         }
         if width <= far {
-            return Array::full(fill, width);
+            return Array::from_var(unaffected(Array::full(fill, width).into_var(), [self.var()]));
         }
         let (lanes, last) = (UInt::arange(width), width - far);
         let far = count(far);
@@ -239,11 +255,11 @@ impl<T: Element> Array<T> {
     pub fn roll(&self, distance: isize) -> Self {
         let width = self.width();
         if width < 2 {
-            return self.clone();
+            return self.unchanged();
         }
         let start = Size::from(distance.unsigned_abs()) % width;
         if start == 0 {
-            return self.clone();
+            return self.unchanged();
         }
         let (before, after) = if distance > 0 { (width - start, start) } else { (start, width - start) };
         let (before, after) = (size(before), size(after));

@@ -110,8 +110,9 @@ pub fn backward_from(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
 }
 
 /// Returns the gradients of the sum of all elements of a value by some arrays that it was computed from, variables or
-/// values between. Stores nothing, and gradients may flow again. The gradients carry none themselves: derivatives of
-/// them are those of [`grad`].
+/// values between. As in [`backward_from`], an array at which a gradient is stored begins with it: so does a result
+/// whose tangent was read, which [`Array::clear_grad`](crate::Array::clear_grad) removes. Stores nothing, and gradients
+/// may flow again. The gradients carry none themselves: derivatives of them are those of [`grad`].
 ///
 /// # Errors
 ///

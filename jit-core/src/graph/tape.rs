@@ -377,7 +377,7 @@ pub(crate) fn replace_kept(var: &Var, inputs: Vec<Var>, saved: Vec<Var>, rule: A
 /// Makes a node that has the value of another one, and a tape.
 pub(crate) fn taped(value: &Var, tape: Tape, site: Site) -> Var {
     let operands = [Some(value), None, None];
-    let (ty, width, region) = (value.ty(), value.extent(), value.region());
+    let (ty, width, region) = (value.ty(), value.extent(), region_of(value, &tape));
     let draft = Draft { op: Op::Identity, ty, width, region, flags: 0, operands, position: 0, word: 0, site };
     let node = Var::new(draft);
     gradients::note_variable();
@@ -387,8 +387,18 @@ pub(crate) fn taped(value: &Var, tape: Tape, site: Site) -> Var {
         scopes::note(&node);
     }
     with_record(&node, |record| record.tape = Some(tape));
-    node.share_data(value);
+    // What exists only in a region has no elements in memory.
+    if region == value.region() {
+        node.share_data(value);
+    }
     node
+}
+
+/// Returns the region of a node with a tape: a constant result of an operation that reads the state of a loop exists
+/// only in the loop, as its derivative does.
+fn region_of(value: &Var, tape: &Tape) -> RegionId {
+    let Tape::Result { call, .. } = tape else { return value.region() };
+    call.inputs.iter().chain(&call.saved).map(Var::region).fold(value.region(), RegionId::max)
 }
 
 /// Gives the results of an operation a derivative of their own, if gradients flow to one of its inputs. `saved` are

@@ -35,7 +35,7 @@ pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: Size) -> Var {
     debug_assert_ne!(block.value(), 0);
     reduce::refuse_inside_of_loops(a);
     if a.width() == 0 || block == 1 {
-        return a.clone();
+        return record::folded_to(a.clone());
     }
     if block >= a.width() {
         return reduce::reduce(op, a);

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
+use super::unaffected::unaffected;
 use super::{local, record, region};
 use crate::graph::edges;
 use crate::graph::gradients::{self, Scope};
@@ -56,14 +57,14 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     let width: Size = record::common_width([Some(index), mask, None]).into();
     let mask = mask.filter(|mask| mask.literal() != Some(1));
     if width == 0 || mask.is_some_and(|mask| mask.literal() == Some(0)) {
-        return record::literal(source.ty(), 0, width);
+        return nothing_of(source, width);
     }
     check_source(source);
     if config::is_debug_on() {
         return widened(&checked(source, index, mask, width), width);
     }
     if source.width() == 0 || is_never_inside(index, source.width()) {
-        return record::literal(source.ty(), 0, width);
+        return nothing_of(source, width);
     }
     let inside = || lanes_inside(index, source.width(), mask);
     if let Some(value) = uniform_value(source) {
@@ -78,6 +79,12 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
         // A mask that is true on all lanes is not an operand, but still determines the width.
         None => widened(&at.read(source), width),
     }
+}
+
+/// Returns what lanes read that read no element.
+#[track_caller]
+fn nothing_of(source: &Var, width: Size) -> Var {
+    unaffected(record::literal(source.ty(), 0, width), [source])
 }
 
 /// Like [`gather`] at indices that are in range, and of which no two are equal, in all lanes and iterations of the
@@ -150,7 +157,7 @@ pub(crate) fn gather_repeated(source: &Var, elements: Size, index: &Var, mask: O
         return masked(source, Some(&checked_lanes(source, elements, index, mask)), width);
     }
     if elements == 0 || is_never_inside(index, elements) {
-        return record::literal(source.ty(), 0, width);
+        return nothing_of(source, width);
     }
     masked(source, lanes_inside(index, elements, mask).as_ref(), width)
 }
@@ -252,6 +259,9 @@ impl Position {
         }
         let done = known.iter().map(|(of, value)| (of.address(), value.clone())).collect();
         let edges = edges::read();
+        // Gradients that end within the expression did so before: an operation that reads it captures nothing.
+        let ends_before = gradients::is_suspended() && source.flags() & flag::GRAD == 0;
+        let _unwatched = ends_before.then(|| Scope::begin(true));
         let mut substitution = Substitution { at: self, done, reads_left: max_reads };
         let value = substitution.run(source);
         drop(edges);
@@ -404,7 +414,7 @@ fn widened(value: &Var, width: Size) -> Var {
 fn masked(value: &Var, mask: Option<&Var>, width: Size) -> Var {
     let value = match mask {
         Some(mask) => record::select(mask, value, &record::literal(value.ty(), 0, 1)),
-        None => value.clone(),
+        None => record::folded_to(value.clone()),
     };
     record::broadcast(&value, width)
 }

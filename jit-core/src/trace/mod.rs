@@ -11,6 +11,7 @@
 //! | `gather`, `reduce`, `blocks`, `native` | values that read other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `local` | per-lane local memory |
+//! | `unaffected` | constants that the program computes from variables |
 //! | `function_label` | the functions that are traced, whose names label kernels |
 //! | `report` | what lanes print, and assertions |
 //!
@@ -41,6 +42,7 @@ pub(crate) mod scatter;
 pub(crate) mod substitute;
 pub(crate) mod switch;
 pub(crate) mod tables;
+pub(crate) mod unaffected;
 
 pub use branch::BranchRecorder;
 pub use fast::{FastMath, fast_math};

@@ -15,7 +15,7 @@ use crate::graph::node::{Draft, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
 use crate::graph::tape;
-use crate::graph::{gradients, numbering};
+use crate::graph::{gradients, numbering, scopes};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -198,13 +198,21 @@ pub(crate) fn broadcast(a: &Var, width: impl Into<Size>) -> Var {
     }
 }
 
+/// Returns what an operation folds to. Where it is one of the operands, it carries gradients only if a node would:
+/// whether an operation folds must not decide how gradients flow.
+#[inline]
+#[track_caller]
+pub(crate) fn folded_to(var: Var) -> Var {
+    if var.flags() & flag::GRAD == 0 || scopes::is_enabled(&var) { var } else { detached(&var) }
+}
+
 /// Records an operation on one value.
 #[inline]
 #[track_caller]
 pub(crate) fn unary(op: UnaryOp, a: &Var) -> Var {
     let op = fast::unary(op, a.ty());
     match fold::unary(op, a) {
-        Some(folded) => folded,
+        Some(folded) => folded_to(folded),
         None => node(Op::Unary(op), a.ty(), a.extent(), [Some(a), None, None]),
     }
 }
@@ -217,7 +225,7 @@ pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
     let op = fast::binary_op(op, a.ty());
     let width = common_width([Some(a), Some(b), None]);
     if let Some(folded) = fold::binary(op, a, b, width.into()) {
-        return folded;
+        return folded_to(folded);
     }
     if let Some(cheaper) = fast::binary(op, a, b) {
         return broadcast(&cheaper, width);
@@ -239,7 +247,7 @@ pub(crate) fn fma(a: &Var, b: &Var, c: &Var) -> Var {
     let operands = [Some(a), Some(b), Some(c)];
     let width = common_width(operands);
     if let Some(folded) = fold::fma(a, b, c, width.into()) {
-        return folded;
+        return folded_to(folded);
     }
     let (a, b) = ordered(a, b);
     node(Op::Fma, a.ty(), width, [Some(a), Some(b), Some(c)])
@@ -281,7 +289,7 @@ pub(crate) fn select_at(site: Site, mask: &Var, a: &Var, b: &Var) -> Var {
     let operands = [Some(mask), Some(a), Some(b)];
     let width = common_width(operands);
     match fold::select(mask, a, b, width.into()) {
-        Some(folded) => folded,
+        Some(folded) => folded_to(folded),
         None => node_at(site, Op::Select, a.ty(), width, operands),
     }
 }
@@ -314,7 +322,7 @@ pub(crate) fn detached(a: &Var) -> Var {
 #[track_caller]
 pub(crate) fn cast(ty: Type, a: &Var) -> Var {
     match fold::cast(ty, a) {
-        Some(folded) => folded,
+        Some(folded) => folded_to(folded),
         None => node(Op::Cast, ty, a.extent(), [Some(a), None, None]),
     }
 }
@@ -324,7 +332,7 @@ pub(crate) fn cast(ty: Type, a: &Var) -> Var {
 #[track_caller]
 pub(crate) fn bitcast(ty: Type, a: &Var) -> Var {
     match fold::bitcast(ty, a) {
-        Some(folded) => folded,
+        Some(folded) => folded_to(folded),
         None => node(Op::Bitcast, ty, a.extent(), [Some(a), None, None]),
     }
 }

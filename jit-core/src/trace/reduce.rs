@@ -3,6 +3,7 @@
 use jit_runtime::Site;
 use jit_runtime::ir::{REDUCE_CHUNK, REDUCE_ROW, ReduceOp, Type, UnaryOp, scalar};
 
+use super::unaffected::unaffected;
 use super::{record, region};
 use crate::graph::node::{Var, flag};
 use crate::graph::payload::RegionId;
@@ -14,10 +15,10 @@ use crate::size::Size;
 pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
     refuse_inside_of_loops(a);
     if a.width() == 0 {
-        return record::literal(a.ty(), scalar::identity(op, a.ty()), 1);
+        return unaffected(record::literal(a.ty(), scalar::identity(op, a.ty()), 1), [a]);
     }
     if a.width() == 1 {
-        return a.clone();
+        return record::folded_to(a.clone());
     }
     if let Some(folded) = repeated(op, a) {
         return folded;

@@ -19,6 +19,7 @@ use jit_runtime::report::Assertion;
 
 use super::index_range::is_never_inside;
 use super::region::{self, Writes};
+use super::unaffected::unaffected;
 use super::{local, record, residue};
 use crate::graph::node::Var;
 use crate::graph::numbering;
@@ -53,14 +54,16 @@ pub(crate) struct Request<'a> {
 /// Writes values to an array where a mask holds, or combines them with its elements.
 #[track_caller]
 pub(crate) fn scatter(target: &mut Var, request: &Request<'_>) {
-    record_scatter(target, request, false);
+    scatter_disjoint(target, request, false);
 }
 
 /// Like [`scatter`]; the caller knows whether the last scatter to the array was one of the same kind, to other
 /// elements.
 #[track_caller]
 pub(crate) fn scatter_disjoint(target: &mut Var, request: &Request<'_>, is_disjoint: bool) {
-    record_scatter(target, request, is_disjoint);
+    if record_scatter(target, request, is_disjoint).is_none() && !is_written(target) {
+        *target = unaffected(target.clone(), [request.value]);
+    }
 }
 
 /// Like [`scatter`]; returns the previous elements, zero where the mask does not hold.

@@ -161,8 +161,12 @@ impl<T: FloatElement> Complex<T> {
                 square = square.square();
             }
         }
-        let power = power.unwrap_or_else(|| Self::ones(self.width()));
-        if exponent < 0 { power.recip() } else { power }
+        match power {
+            Some(power) if exponent < 0 => power.recip(),
+            Some(power) => power,
+            // By the parts, which may carry gradients.
+            None => Complex { re: self.re.powi(0) * self.im.powi(0), im: Array::zeros(self.width()) },
+        }
     }
 
     /// Returns the square.

@@ -6,6 +6,7 @@ use super::{Constant, fit, literal, operand_of};
 use crate::graph::node::Var;
 use crate::size::Size;
 use crate::trace::record;
+use crate::trace::unaffected::unaffected;
 
 /// Returns the value of a comparison, if it folds.
 #[inline]
@@ -56,7 +57,8 @@ fn with_constant(op: CompareOp, a: &Var, b: Constant, width: Size) -> Option<Var
 #[track_caller]
 pub(crate) fn select(mask: &Var, a: &Var, b: &Var, width: Size) -> Option<Var> {
     if let Some(bits) = mask.literal() {
-        return fit(if bits == 1 { a } else { b }, width);
+        let (chosen, other) = if bits == 1 { (a, b) } else { (b, a) };
+        return Some(unaffected(record::broadcast(chosen, width), [other]));
     }
     if a.is_same(b) {
         return fit(a, width);

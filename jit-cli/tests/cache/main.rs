@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, too")]
 
 mod changing;
+mod gpus;
 mod listing;
 #[path = "../shared/mod.rs"]
 mod shared;

@@ -205,6 +205,35 @@ fn convolutions_and_their_derivatives_run_on_the_gpu_with_the_bits_of_the_host()
     assert_eq!(bits(there), bits(convolved(Device::Cpu)));
 }
 
+/// The label and width of each library call of a program.
+fn library_calls(device: Device) -> Vec<(String, usize)> {
+    let x = with_device(device, || Tensor::from_array(Float::arange(8192) * Float::opaque(0.5), [128, 64]));
+    jit::eval(&x).unwrap();
+    jit::set_kernel_history(true);
+    let sorted = x.array().gt(10.0).select(x.array(), 0.0).sort();
+    let kept = sorted.filter(&sorted.gt(10.0)).prefix_sum();
+    jit::eval(&(x.transpose().matmul(&x), kept)).unwrap();
+    jit::sync().unwrap();
+    jit::set_kernel_history(false);
+    let records = jit::kernel_history();
+    let calls = records.iter().filter(|record| ["matmul", "sort", "prefix_reduce"].contains(&record.label.as_str()));
+    calls.map(|record| (record.label.to_string(), record.width)).collect()
+}
+
+// one device: the processor beside it
+#[test]
+fn library_calls_are_as_wide_in_statistics_as_those_of_the_host() {
+    if !is_alone("library_calls_are_as_wide_in_statistics_as_those_of_the_host", "") {
+        return;
+    }
+    let mut widths = library_calls(Device::Cpu);
+    let mut there = library_calls(FIRST);
+    widths.sort();
+    there.sort();
+    assert!(widths.contains(&("matmul".to_owned(), 64 * 64)), "its results, not its operands: {widths:?}");
+    assert_eq!(there, widths);
+}
+
 // one device: a GPU of a driver for tests
 #[test]
 fn memory_of_gpus_is_counted_and_their_caches_are_trimmed() {
@@ -259,6 +288,107 @@ fn the_memory_of_a_lost_gpu_is_not_listed() {
     assert_eq!(jit::memory().devices, []);
     jit::trim_memory();
     assert_cpu_goes_on();
+}
+
+/// Elements of a memory per lane: twice each value, since what was not written is zero.
+fn through_local_memory(values: &Float, len: usize) -> Float {
+    let mut memory = Local::<f32>::new(len);
+    let index = UInt::arange(values.len()) % len as u32;
+    memory.write(&index, values);
+    memory.read(&index) * 2.0 + memory.read(&((index + 1) % len as u32))
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn lanes_with_much_local_memory_run_a_few_at_a_time_where_a_gpu_has_little() {
+    let test = "lanes_with_much_local_memory_run_a_few_at_a_time_where_a_gpu_has_little";
+    if !is_alone(test, "FAKE_CUDA_MEMORY=4194304") {
+        return;
+    }
+    let values: Vec<f32> = (0..1000).map(|number| number as f32).collect();
+    let x = floats(FIRST, &values);
+    let doubled: Vec<f32> = values.iter().map(|value| 2.0 * value).collect();
+    assert_eq!(through_local_memory(&x, 1024).to_vec().unwrap(), doubled);
+    // Less than a block of the usual size has memory at a time.
+    let few = floats(FIRST, &values[..100]);
+    assert_eq!(through_local_memory(&few, 16_384).to_vec().unwrap(), doubled[..100]);
+    // Reductions have a block of threads for each chunk, and so run in several grids.
+    let y = through_local_memory(&x, 1024);
+    let sums = y.block_sum(16);
+    jit::eval(&(&y, &sums)).unwrap();
+    let expected: Vec<f32> = doubled.chunks(16).map(|chunk| chunk.iter().sum()).collect();
+    assert_eq!((y.to_vec().unwrap(), sums.to_vec().unwrap()), (doubled, expected));
+}
+
+#[jit]
+fn printed(x: &Float) -> Float {
+    jit::print!("x = {}", x);
+    x + 1.0
+}
+
+// one device: a GPU of a driver for tests, and the processor
+#[test]
+fn lines_of_a_gpu_are_printed_when_the_processor_is_evaluated() {
+    if !is_alone("lines_of_a_gpu_are_printed_when_the_processor_is_evaluated", "") {
+        return;
+    }
+    let y = printed(&floats(FIRST, &[1.0, 2.0, 3.0]));
+    assert_cpu_goes_on();
+    let z = printed(&floats(Device::Cpu, &[4.0, 5.0]));
+    assert_eq!((y.to_vec().unwrap(), z.to_vec().unwrap()), (vec![2.0, 3.0, 4.0], vec![5.0, 6.0]));
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn what_lanes_of_a_lost_gpu_were_to_print_is_dropped() {
+    if !is_alone("what_lanes_of_a_lost_gpu_were_to_print_is_dropped", "FAKE_CUDA_FAIL=lost:1") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0, 2.0, 3.0]);
+    let _waiting = printed(&x);
+    std::thread::scope(|scope| {
+        let lose = || (&x * 3.0).to_vec().unwrap_err();
+        scope.spawn(lose).join().unwrap();
+    });
+    let there = floats(Device::Cpu, &[1.0, 2.0]) + 1.0;
+    let error = jit::eval(&there).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoDevice, "{error}");
+    assert_eq!(there.to_vec().unwrap(), [2.0, 3.0]);
+    assert_cpu_goes_on();
+    // Lines that can no longer be recorded name the line of the program.
+    let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| printed(&x))).err().unwrap();
+    let message = refused.downcast_ref::<String>().unwrap();
+    assert!(message.contains("`cuda:0` was lost") && message.contains("at tests/cuda.rs"), "{message}");
+    assert_cpu_goes_on();
+}
+
+/// Launches when its thread ends.
+struct AtTheEnd(std::cell::RefCell<Option<(Float, std::sync::mpsc::Sender<Float>)>>);
+
+impl Drop for AtTheEnd {
+    fn drop(&mut self) {
+        if let Some((x, sender)) = self.0.take() {
+            let y = x + 1.0;
+            jit::eval(&y).unwrap();
+            sender.send(y).unwrap();
+        }
+    }
+}
+
+thread_local! {
+    static AT_THE_END: AtTheEnd = const { AtTheEnd(std::cell::RefCell::new(None)) };
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn a_thread_launches_on_a_gpu_while_it_ends() {
+    if !is_alone("a_thread_launches_on_a_gpu_while_it_ends", "") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0, 2.0]);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || AT_THE_END.with(|end| *end.0.borrow_mut() = Some((x + 1.0, sender)))).join().unwrap();
+    assert_eq!(receiver.recv().unwrap().to_vec().unwrap(), [3.0, 4.0]);
 }
 
 // one device: a GPU of a driver for tests

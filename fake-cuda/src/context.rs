@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 
 use crate::codes::{self, Code};
 use crate::state::lock;
@@ -11,7 +12,8 @@ use crate::{code, device, violation};
 const FIRST: usize = 0xc0_0010;
 
 thread_local! {
-    static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// Never dropped: destructors of other values of the thread may call the driver after those of this library ran.
+    static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
     /// Whether the thread runs a function of the host in a stream, where nothing of the driver may be called.
     static IS_IN_STREAM: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
@@ -65,7 +67,7 @@ pub unsafe extern "C" fn cuCtxPushCurrent_v2(context: *mut c_void) -> Code {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent_v2(context: *mut *mut c_void) -> Code {
-    match STACK.with_borrow_mut(Vec::pop) {
+    match STACK.with_borrow_mut(|stack| stack.pop()) {
         Some(popped) => {
             if !context.is_null() {
                 *context = popped as *mut c_void;

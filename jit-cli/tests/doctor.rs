@@ -88,6 +88,18 @@ fn gpus_are_listed_or_why_there_are_none() {
 }
 
 #[test]
+fn a_gpu_that_the_environment_names_must_be_there() {
+    let driver = std::env::current_exe().unwrap().parent().unwrap().join("libfake_cuda.so");
+    let driver = ("JIT_TEST_CUDA_DRIVER", driver.to_str().unwrap());
+    if cfg!(feature = "cuda") {
+        let wanted = [driver, ("JIT_DEVICE", "cuda"), ("FAKE_CUDA_FAIL", "no-device")];
+        let found = problems(&folder("no-gpu"), &wanted);
+        let listed = found.iter().find(|line| line.starts_with("JIT_DEVICE: the device `cuda:0` cannot be used"));
+        assert!(listed.is_some_and(|line| line.contains("change `JIT_DEVICE`")), "{found:?}");
+    }
+}
+
+#[test]
 fn each_bad_variable_is_listed() {
     let bad = [("JIT_THREADS", "many"), ("JIT_TIER", "thorogh"), ("JIT_DEVISE", "cpu")];
     let problems = problems(&folder("variables"), &bad);

@@ -276,14 +276,13 @@ fn described_here() {
         assert_eq!(kernel.misses(&host), []);
         assert!(kernel.disassembly().unwrap_err().message().contains("code of a GPU"));
     }
+    assert!(kernels.iter().all(|kernel| kernel.is_reproduced(&host).unwrap()));
     let (maps, routines) = kernels.split_at(2);
     for kernel in maps {
-        assert!(kernel.is_reproduced(&host).unwrap());
         assert!(kernel.ir().is_ok() && kernel.hash().is_some() && kernel.routine.is_none());
     }
     for kernel in routines {
         assert!(kernel.ir().is_err() && kernel.hash().is_none() && kernel.routine.is_some());
-        assert_eq!(kernel.is_reproduced(&host).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
 }
 

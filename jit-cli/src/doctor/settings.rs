@@ -2,6 +2,7 @@
 
 use jit_runtime::cache::{CacheFile, CacheFileKind, CacheFolder, CacheLevel, bounds};
 use jit_runtime::config::{check_cache_on_disk, environment};
+use jit_runtime::device::{check_usable, current_device};
 
 use super::Check;
 use crate::text;
@@ -12,9 +13,14 @@ pub(super) fn checks() -> Vec<Check> {
     if variables.is_empty() {
         checks.push(Check::good("environment", "JIT_…", "no variable is set"));
     }
-    checks.extend(variables.into_iter().map(|setting| match &setting.error {
-        Some(error) => Check::problem("environment", setting.name, error),
-        None => Check::good("environment", setting.name, text::plain(&setting.value)),
+    let unusable = check_usable(current_device()).err();
+    checks.extend(variables.into_iter().map(|setting| {
+        // Programs fail at their first value where the device that it names cannot be used.
+        let no_device = unusable.as_ref().filter(|_| setting.name == "JIT_DEVICE");
+        match setting.error.as_ref().or(no_device) {
+            Some(error) => Check::problem("environment", setting.name, error),
+            None => Check::good("environment", setting.name, text::plain(&setting.value)),
+        }
     }));
     checks
 }

@@ -31,7 +31,7 @@
 
 use std::sync::{Arc, Once};
 
-use jit_runtime::device::current_device;
+use jit_runtime::device::{check_usable, current_device};
 use jit_runtime::dump::{self, Form};
 use jit_runtime::fork::Held;
 use jit_runtime::launch::{Launch, Notes, TraceOrigins, has_separate_memory, prepare};
@@ -233,8 +233,16 @@ fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<()
     if outcome.as_ref().is_err_and(|error| matches!(error.kind(), ErrorKind::NotEvaluated | ErrorKind::Compile)) {
         waiting.retain(|report| can_be_evaluated(&report.arrays.iter().collect::<Vec<_>>()));
     }
+    if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoDevice) {
+        waiting.retain(is_on_usable_device);
+    }
     report::put_back(waiting);
     outcome.and(reported)
+}
+
+/// Returns whether the device of a report has not been lost.
+fn is_on_usable_device(report: &Report) -> bool {
+    Devices::of_all(&report.arrays).single().is_none_or(|device| check_usable(device).is_ok())
 }
 
 /// Returns whether kernels can compute these values.

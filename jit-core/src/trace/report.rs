@@ -18,11 +18,12 @@ use smallvec::{SmallVec, smallvec};
 
 use super::scatter::{self, Request};
 use super::{loops, record, region};
+use crate::graph::device::Devices;
 use crate::graph::node::{Draft, Var};
 use crate::graph::op::Op;
 use crate::graph::payload::{How, Part, RegionId, State};
 use crate::graph::weak::Weak;
-use crate::misuse::panic_with;
+use crate::misuse::panic_at;
 use crate::size::Size;
 use crate::size::extent::Extent;
 use crate::thread_state::{Clear, thread_state};
@@ -109,8 +110,10 @@ pub(crate) fn print(content: Content, limit: usize) {
         _ => LOOP_LINES.max(limit),
     };
     let lines = Lines { template: content.template.clone(), is_single, limit, capacity };
-    let (count, list) = (filled(Type::U32, 1, 0), memory(Buffer::alloc(lines.words() * Type::U64.size_bytes())));
-    let arrays = smallvec![content.array(Type::U32, 1, &count), content.array(Type::U64, lines.words(), &list)];
+    let devices = content.devices(None);
+    let list = || Buffer::alloc(lines.words() * Type::U64.size_bytes());
+    let count = content.array(devices, Type::U32, 1, || filled(Type::U32, 1, 0));
+    let arrays = smallvec![count, content.array(devices, Type::U64, lines.words(), list)];
     let mut report = Report::begin(What::Lines(lines), arrays);
     let one = number(1);
     if is_single {
@@ -152,15 +155,16 @@ pub(crate) fn assert(condition: &Var, content: &Content, assertion: Assertion) {
     let Some(lanes) = content.lanes(Some(failing)) else { return };
     let words = assertion.words();
     let assertion = Arc::new(assertion);
-    let records = filled(Type::U64, words, u8::MAX);
-    let mut arrays: Arrays = smallvec![content.array(Type::U64, words, &records)];
+    let devices = content.devices(Some(failing));
+    let records = || filled(Type::U64, words, u8::MAX);
+    let mut arrays: Arrays = smallvec![content.array(devices, Type::U64, words, records)];
     if is_single(lanes) {
         let mut report = Report::begin(What::Assertion, arrays);
         content.write(&mut report.arrays[0], &number(0), Some(failing), Some(&(assertion, Part::Records)));
         return region::add_report(report);
     }
-    arrays.push(content.array(Type::U32, 1, &filled(Type::U32, 1, u8::MAX)));
-    arrays.push(content.array(Type::U32, 1, &filled(Type::U32, 1, 0)));
+    arrays.push(content.array(devices, Type::U32, 1, || filled(Type::U32, 1, u8::MAX)));
+    arrays.push(content.array(devices, Type::U32, 1, || filled(Type::U32, 1, 0)));
     let mut report = Report::begin(What::Assertion, arrays);
     let lane = content.lane();
     let part = (Arc::clone(&assertion), Part::Lowest);
@@ -183,12 +187,8 @@ fn number(value: usize) -> Var {
     record::literal(Type::U32, value as u64, 1)
 }
 
-fn filled(ty: Type, elements: usize, byte: u8) -> Arc<Buffer> {
-    memory(Buffer::repeated(&[byte], elements * ty.size_bytes()))
-}
-
-fn memory(buffer: Result<Arc<Buffer>, Error>) -> Arc<Buffer> {
-    buffer.unwrap_or_else(|error| panic_with(error))
+fn filled(ty: Type, elements: usize, byte: u8) -> Result<Arc<Buffer>, Error> {
+    Buffer::repeated(&[byte], elements * ty.size_bytes())
 }
 
 impl Content {
@@ -216,10 +216,28 @@ impl Content {
         Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands, position: 0, word: 0, site: self.site }
     }
 
-    /// Creates an array of a report.
-    fn array(&self, ty: Type, width: usize, buffer: &Arc<Buffer>) -> Var {
+    /// Returns the device of the values, and of the masks of the lanes.
+    fn devices(&self, mask: Option<&Var>) -> Devices {
+        let around = region::current_mask();
+        Devices::of_all(mask.into_iter().chain(&around).chain(&self.values))
+    }
+
+    /// Creates an array of a report. All of a report's are on the device of its values: they are written together, also
+    /// if another device is that of the evaluation.
+    fn array(
+        &self,
+        devices: Devices,
+        ty: Type,
+        width: usize,
+        buffer: impl FnOnce() -> Result<Arc<Buffer>, Error>,
+    ) -> Var {
+        let _scope = devices.enter();
+        let buffer = buffer().unwrap_or_else(|error| panic_at(self.site, error));
         let var = Var::new(self.draft(Op::Data, ty, width));
-        var.set_constant_data(Arc::clone(buffer));
+        match devices.single() {
+            Some(_) => var.set_data(buffer),
+            None => drop(var.set_constant_data(buffer)),
+        }
         var
     }
 

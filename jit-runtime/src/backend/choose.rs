@@ -139,6 +139,18 @@ pub(crate) fn load_gpu_code(number: u8, params: &[ir::Param], image: &[u8]) -> R
     gpu::load(number, params, image)
 }
 
+/// The machine code for a GPU of a kernel of library calls that was stored under a key.
+///
+/// # Errors
+///
+/// [`InvalidArgument`](ErrorKind::InvalidArgument) if the key is that of another version;
+/// [`NoDevice`](ErrorKind::NoDevice) if the GPU cannot be used; [`Compile`](ErrorKind::Compile) if the driver refuses
+/// the code.
+#[cfg(loads_code)]
+pub(crate) fn compile_routine(number: u8, key: &str) -> Result<Vec<u8>, Error> {
+    gpu::compile_routine(number, key)
+}
+
 /// The version of the LLVM that compiles, and the file that it is in; loads it.
 ///
 /// # Errors
@@ -205,7 +217,7 @@ pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form
 #[cfg(feature = "cuda")]
 mod gpu {
     #[cfg(loads_code)]
-    pub(super) use crate::backend::cuda::code::maker;
+    pub(super) use crate::backend::cuda::code::{compile_routine, maker};
     pub(super) use crate::backend::cuda::code::{devices, info};
 
     use crate::Error;
@@ -238,6 +250,11 @@ mod gpu {
 
     #[cfg(loads_code)]
     pub(super) fn maker(number: u8) -> Result<crate::backend::cuda::GpuMaker, Error> {
+        Err(current_device::no_gpu(Device::Cuda(number)))
+    }
+
+    #[cfg(loads_code)]
+    pub(super) fn compile_routine(number: u8, _key: &str) -> Result<Vec<u8>, Error> {
         Err(current_device::no_gpu(Device::Cuda(number)))
     }
 

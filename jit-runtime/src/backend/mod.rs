@@ -30,7 +30,8 @@ pub(crate) use choose::render;
 pub use choose::{CodeInfo, code_info, compile, gpus, improve, llvm_version};
 #[cfg(loads_code)]
 pub(crate) use choose::{
-    disassemble, disassemble_for_host, gpu_maker, is_code_stored, is_llvm_loaded, load_gpu_code, object_for,
+    compile_routine, disassemble, disassemble_for_host, gpu_maker, is_code_stored, is_llvm_loaded, load_gpu_code,
+    object_for,
 };
 #[cfg(loads_code)]
 pub use loader::MachineCode;

@@ -269,7 +269,7 @@ impl StoredKernel {
     /// # Errors
     ///
     /// [`ErrorKind::NoDevice`] if there is no LLVM, [`ErrorKind::InvalidArgument`] if its key is not one of this
-    /// process, since other code is expected then, and for kernels of library calls.
+    /// process, since other code is expected then.
     pub fn is_reproduced(&self, host: &CacheHost) -> Result<bool, Error> {
         let differs = |miss: &Miss| !matches!(miss.reason, MissReason::Options);
         if let Some(miss) = self.misses(host).into_iter().find(differs) {

@@ -88,7 +88,7 @@ fn totals(f: &mut Formatter<'_>, profile: &Profile) -> fmt::Result {
     )?;
     let [read, written, peak] = [all.bytes_read as f64, all.bytes_written as f64, all.peak_bytes as f64]
         .map(|bytes| format!("{:.1}", bytes / 1e6));
-    writeln!(f, "{read} MB read, {written} MB written, at most {peak} MB in arrays at a time")
+    writeln!(f, "{read} MB read, {written} MB written, at most {peak} MB in arrays of the host at a time")
 }
 
 fn kernel_row(kernel: &KernelProfile, profile: &Profile, bandwidth: f64) -> Vec<String> {

@@ -37,7 +37,8 @@ pub struct Totals {
     pub bytes_read: u64,
     /// Bytes of arrays that launches wrote.
     pub bytes_written: u64,
-    /// The most bytes that were in live arrays at a time, those from before the profile included.
+    /// The most bytes that were in live arrays at a time, those from before the profile included. Arrays of GPUs are
+    /// not: [`memory`](crate::memory::memory) has the peak of each device, since the start.
     pub peak_bytes: usize,
     /// Threads that worked on launches.
     pub threads: usize,

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::driver::{self, Module as Loaded};
+use super::driver::{self, Gpu, Module as Loaded};
+use super::library::Routine;
 use super::{Comments, GpuMaker, Layout, Module, threads_per_block};
 use crate::backend::{CodeInfo, Executable, RawArgument};
 use crate::cancel::Poll;
@@ -119,6 +120,26 @@ pub(crate) fn text(number: u8, kernel: &Kernel) -> Result<String, Error> {
     let mut module = Module::new(driver::gpu(number)?.target, Comments::Instructions);
     module.add(NAME, &kernel);
     Ok(module.to_string())
+}
+
+/// The machine code of a kernel of library calls.
+///
+/// # Errors
+///
+/// [`ErrorKind::NoDevice`] if the GPU cannot be used; [`ErrorKind::Compile`] if the driver refuses the code.
+pub(crate) fn link_routine(gpu: &'static Gpu, routine: Routine) -> Result<Vec<u8>, Error> {
+    driver::link(gpu, &routine.module(gpu.target).to_string(), &format!("`{}`", routine.name()))
+}
+
+/// The machine code of a kernel of library calls that was stored under a key.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidArgument`] if the key is that of another version; otherwise as [`link_routine`].
+#[cfg(loads_code)]
+pub(crate) fn compile_routine(number: u8, key: &str) -> Result<Vec<u8>, Error> {
+    let unknown = || Error::new(ErrorKind::InvalidArgument, format!("no kernel of library calls is `{key}`"));
+    link_routine(driver::gpu(number)?, Routine::of_key(key).ok_or_else(unknown)?)
 }
 
 /// The GPU with a number, as code is generated for it.

@@ -268,6 +268,9 @@ pub(in crate::cache) fn recompile(kernel: &StoredKernel) -> Result<Box<[u8]>, Er
         None => backend::llvm_version().map(|_| Some(Device::Cpu))?,
     };
     let device = device.ok_or_else(|| Error::new(ErrorKind::NoDevice, "there is no such GPU here"))?;
+    if let (Some(key), Device::Cuda(number)) = (&kernel.routine, device) {
+        return Ok(backend::compile_routine(number, key)?.into());
+    }
     let _mode = Standard::enter();
     let code = backend::compile(device, &OPTIMISED.of(&kernel.ir()?), kernel.options)?;
     let none = || Error::new(ErrorKind::NoDevice, "no code is generated here");

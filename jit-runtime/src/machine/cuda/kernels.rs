@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::Cuda;
 use super::memory::Block;
+use crate::backend::cuda::code::link_routine;
 use crate::backend::cuda::driver::{self, Failed, Gpu, Module};
 use crate::backend::cuda::library::{Device, Plan, Routine};
 use crate::cache::routines::{self, StoredRoutine};
@@ -39,10 +40,10 @@ fn load(gpu: &'static Gpu, routine: Routine) -> Result<Module, Error> {
     }
     let symbol = CString::new(name.as_str());
     let symbol = symbol.map_err(|error| Error::new(ErrorKind::Internal, "names are text").caused_by(error))?;
-    let (maker, key) = (driver::get()?.maker(gpu), format!("{routine:?}"));
+    let (maker, key) = (driver::get()?.maker(gpu), routine.key());
     let stored = StoredRoutine { maker: &maker, key: &key, name: &name };
-    let compile = || driver::link(gpu, &routine.module(gpu.target).to_string(), &format!("`{name}`"));
-    routines::find_or_compile(&stored, |machine_code| Module::load(gpu, machine_code, &symbol), compile)
+    let load = |machine_code: &[u8]| Module::load(gpu, machine_code, &symbol);
+    routines::find_or_compile(&stored, load, || link_routine(gpu, routine))
 }
 
 /// The launches of a plan. It must live until they are done.

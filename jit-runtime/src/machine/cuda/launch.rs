@@ -6,43 +6,41 @@ use std::sync::atomic::AtomicU64;
 use cudarc::driver::sys;
 
 use super::combine::Parts;
+use super::grids::{Grids, Lanes};
 use super::memory::Block;
 use super::pinned::Pinned;
 use super::{Argument, Cuda, Ready};
 use crate::backend::RawArgument;
-use crate::backend::cuda::Grid;
 use crate::backend::cuda::code::Code;
-use crate::backend::cuda::driver::check;
+use crate::backend::cuda::driver::{Failed, Module, check};
 use crate::cache::Entry;
-use crate::cache::determinism::is_deterministic;
 use crate::cancel::Token;
 use crate::ir::Type;
 use crate::machine::Checks;
 use crate::memory::Remote;
 use crate::{Error, ErrorKind, stats};
 
-/// The blocks of a grid are this many times those that the device runs at once, so that lanes that take longer do not
-/// leave others idle at the end.
-const WAVES: u32 = 4;
-
-/// The most bytes of scratch memory of a launch: fewer threads run then.
-const SCRATCH_BYTES: u64 = 512 << 20;
-
 /// A launch that the driver can be called for, with all memory that it needs.
 struct Plan {
     /// Keeps the code alive.
     entry: Arc<Entry>,
-    /// Blocks, and threads of each; none if there is nothing to run.
-    shape: Option<(u32, u32)>,
-    parameters: Vec<u8>,
-    /// The block that the parameters are copied to, if they are too many, and where they are copied from.
-    indirect: Option<Indirect>,
+    /// One after another; none if there is nothing to run.
+    grids: Vec<Queued>,
     /// Memory for lanes that need much.
     _scratch: Option<Block>,
     /// Results of blocks of threads that have to be combined.
     parts: Vec<Parts>,
     /// What checks read, and where copies of it are wanted.
     checked: Vec<Checked>,
+}
+
+/// A grid that the driver can be called for.
+struct Queued {
+    /// Blocks, and threads of each.
+    shape: (u32, u32),
+    parameters: Vec<u8>,
+    /// The block that the parameters are copied to, if they are too many, and where they are copied from.
+    indirect: Option<Indirect>,
 }
 
 /// Elements of an argument that checks read, and their copy.
@@ -97,31 +95,19 @@ impl Plan {
         // Without lanes, a reduction of all of them has the identity as its result; one of blocks has no blocks.
         let per_reduction = ready.reduce_block.map_or(width.max(1), |block| u32::try_from(block).unwrap_or(u32::MAX));
         let parts = Parts::of_launch(machine, &entry, ready.width, per_reduction, &mut raw)?;
-        let shape = shape(&entry, code, width, ready.reduce_block.is_none(), per_reduction);
-        let (shape, scratch) = with_scratch(machine, code, shape)?;
-        let address = scratch.as_ref().map_or(0, Block::address);
-        let grid = Grid { first_lane: 0, end_lane: width, lanes_per_reduction: per_reduction, scratch: address };
-        let bytes = code.layout.pack(&grid, &raw);
-        let (parameters, indirect) =
-            if code.layout.is_by_value() { (bytes, None) } else { in_memory(machine, &bytes)? };
+        let lanes = Lanes { width, is_over_all: ready.reduce_block.is_none(), per_reduction };
+        let Grids { list, scratch } = Grids::of(machine, &entry, code, lanes, &raw)?;
+        let queued = |(shape, bytes)| Queued::of(machine, code.layout.is_by_value(), shape, bytes);
+        let grids = list.into_iter().map(queued).collect::<Result<_, _>>()?;
         let checked = checks.map_or(Ok(Vec::new()), |checks| checked(machine, ready, checks))?;
-        Ok(Plan { entry, shape, parameters, indirect, _scratch: scratch, parts, checked })
+        Ok(Plan { entry, grids, _scratch: scratch, parts, checked })
     }
 
     /// Calls the driver. The context is current.
     fn queue(&self, machine: &Cuda, stream: sys::CUstream) -> Result<(), Error> {
         let error = |failed| machine.gpu.error("a launch", failed);
-        if let Some((block, from)) = &self.indirect {
-            let len = block.capacity_bytes();
-            // SAFETY: both blocks are as long, and the plan keeps them until the launch is done.
-            let code = unsafe { sys::cuMemcpyHtoDAsync_v2(block.address(), from.as_ptr().cast(), len, stream) };
-            check("cuMemcpyHtoDAsync", code).map_err(error)?;
-        }
-        if let Some(shape) = self.shape {
-            let module = &code_of(&self.entry)?.module;
-            // SAFETY: the arguments were checked, and packed for this code; the plan keeps all memory.
-            unsafe { module.launch(shape, &self.parameters, stream) }.map_err(error)?;
-        }
+        let module = &code_of(&self.entry)?.module;
+        self.grids.iter().try_for_each(|grid| grid.queue(module, stream)).map_err(error)?;
         for parts in &self.parts {
             parts.queue(stream).map_err(error)?;
         }
@@ -149,31 +135,23 @@ impl Plan {
     }
 }
 
-/// The blocks and threads of a launch; none if it has no lanes. Kernels with reductions have a block for each chunk.
-fn shape(entry: &Entry, code: &Code, width: u32, is_over_all: bool, per_reduction: u32) -> Option<(u32, u32)> {
-    if let Some(threads) = code.threads_per_block {
-        let blocks = Parts::chunks(width.into(), per_reduction.into());
-        let blocks = if is_over_all { blocks.max(1) } else { blocks };
-        return (blocks > 0).then_some((blocks as u32, threads));
+impl Queued {
+    fn of(machine: &Cuda, is_by_value: bool, shape: (u32, u32), bytes: Vec<u8>) -> Result<Queued, Error> {
+        let (parameters, indirect) = if is_by_value { (bytes, None) } else { in_memory(machine, &bytes)? };
+        Ok(Queued { shape, parameters, indirect })
     }
-    if entry.shown.depends_on_order() && is_deterministic() {
-        return (width > 0).then_some((1, 1));
+
+    /// Calls the driver. The context is current.
+    fn queue(&self, module: &Module, stream: sys::CUstream) -> Result<(), Failed> {
+        if let Some((block, from)) = &self.indirect {
+            let len = block.capacity_bytes();
+            // SAFETY: both blocks are as long, and the plan keeps them until the launch is done.
+            let code = unsafe { sys::cuMemcpyHtoDAsync_v2(block.address(), from.as_ptr().cast(), len, stream) };
+            check("cuMemcpyHtoDAsync", code)?;
+        }
+        // SAFETY: the arguments were checked, and packed for this code; the plan keeps all memory.
+        unsafe { module.launch(self.shape, &self.parameters, stream) }
     }
-    let (blocks, threads) = code.module.occupancy;
-    (width > 0).then(|| (width.div_ceil(threads).min(blocks.saturating_mul(WAVES)), threads))
-}
-
-type Shape = Option<(u32, u32)>;
-
-/// The same with as many threads as there is scratch memory for, and that memory.
-fn with_scratch(machine: &Cuda, code: &Code, shape: Shape) -> Result<(Shape, Option<Block>), Error> {
-    let per_thread = code.layout.scratch_bytes_per_thread();
-    let Some((blocks, threads)) = shape.filter(|_| per_thread > 0) else { return Ok((shape, None)) };
-    // The number of blocks of a kernel with reductions is fixed.
-    let most = (SCRATCH_BYTES / (per_thread * u64::from(threads))).clamp(1, blocks.into()) as u32;
-    let blocks = if code.threads_per_block.is_some() { blocks } else { most };
-    let scratch = machine.block((u64::from(blocks) * u64::from(threads) * per_thread) as usize)?;
-    Ok((Some((blocks, threads)), Some(scratch)))
 }
 
 /// Parameters in memory of the device: its block, and where it is copied from.

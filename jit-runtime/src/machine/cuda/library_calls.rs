@@ -23,6 +23,8 @@ pub(super) struct Work<'a> {
     pub(super) device: Device,
     pub(super) label: Label,
     pub(super) site: Option<Site>,
+    /// How many elements it works on, in statistics: the number of its results, as on the host.
+    pub(super) width: usize,
     pub(super) inputs: &'a [Operand],
     pub(super) outputs: &'a [Operand],
 }
@@ -30,7 +32,8 @@ pub(super) struct Work<'a> {
 impl<'a> Work<'a> {
     pub(super) fn of_call(launch: &'a library::Launch) -> Self {
         let library::Launch { device, call, inputs, outputs, site } = launch;
-        Work { device: *device, label: call.name().into(), site: *site, inputs, outputs }
+        let width = outputs.iter().map(|output| output.len).max().unwrap_or_default();
+        Work { device: *device, label: call.name().into(), site: *site, width, inputs, outputs }
     }
 
     /// Counts the work, registers it at its operands and queues it: the function calls the driver.
@@ -49,14 +52,13 @@ impl<'a> Work<'a> {
     }
 
     fn observe(&self) -> Observed {
-        let width = self.inputs.iter().chain(self.outputs).map(|operand| operand.len).max().unwrap_or_default();
-        stats::count_library_launch(width);
+        stats::count_library_launch(self.width);
         let time = Arc::new(AtomicU64::new(0));
         let bytes = |operands: &[Operand]| operands.iter().map(|operand| operand.len * operand.ty.size_bytes()).sum();
         let counts = (self.inputs.len(), self.outputs.len());
         let watched = stats::record_queued(
             &time,
-            |time| library::record((self.device, self.label, self.site), width, counts, time),
+            |time| library::record((self.device, self.label, self.site), self.width, counts, time),
             || Traffic { read: bytes(self.inputs), written: bytes(self.outputs) },
         );
         (time, watched)
@@ -104,7 +106,8 @@ fn plan_of(launch: &library::Launch) -> Option<Plan> {
 /// Lists the positions of the true elements of a mask. Waits for their number.
 pub(super) fn compress(machine: &Cuda, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {
     machine.gpu.check()?;
-    let work = |inputs, outputs| Work { device, label: "compress".into(), site, inputs, outputs };
+    let width = mask.len;
+    let work = |inputs, outputs| Work { device, label: "compress".into(), site, width, inputs, outputs };
     let (plan, len) = count_true(mask.len);
     let counted = [mask.clone(), positions(machine, device, len)?];
     let (mask, ends) = counted.split_at(1);

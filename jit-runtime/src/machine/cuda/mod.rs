@@ -14,7 +14,8 @@
 //! | copies by the host | `copies` |
 //! | events | `event` |
 //! | launches in flight, in their order | `stream` |
-//! | kernels: grid, parameters, scratch memory | `launch` |
+//! | kernels: parameters, and what checks read | `launch` |
+//! | their grids, and scratch memory | `grids` |
 //! | reductions over several blocks of threads | `combine` |
 //! | library calls, and which are the host's | `library_calls` |
 //! | their launches: code and memory of plans | `kernels` |
@@ -39,6 +40,7 @@ use super::{Argument, Capabilities, Machine, Ready};
 mod combine;
 mod copies;
 mod event;
+mod grids;
 mod host_calls;
 mod kernels;
 mod launch;

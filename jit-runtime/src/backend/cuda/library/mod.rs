@@ -21,6 +21,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `plan.rs` | plans and steps, and what runs them |
+//! | `known.rs` | all routines, by their keys |
 //! | `builder.rs` | loops, branches and arithmetic for the code of routines |
 //! | `element.rs` | element types, and how they are combined |
 //! | `block.rs` | scans over the threads of a block |
@@ -39,6 +40,7 @@ mod compress;
 pub(super) mod convolve;
 mod element;
 mod fill;
+mod known;
 pub(super) mod matmul;
 mod plan;
 mod prefix;

@@ -57,6 +57,15 @@ pub struct Convolve {
 }
 
 impl Convolve {
+    /// Each kernel of convolutions, also those that are in no plan.
+    pub(super) fn all() -> impl Iterator<Item = Convolve> {
+        let forms = [(false, false), (false, true), (true, false), (true, true)];
+        let of_type = |ty| Tiles::ALL.map(|tiles| (ty, tiles));
+        Type::ALL.into_iter().flat_map(of_type).flat_map(move |(ty, tiles)| {
+            forms.map(|(has_classes, is_in_parts)| Convolve { ty, tiles, has_classes, is_in_parts })
+        })
+    }
+
     pub(super) fn threads(self) -> u32 {
         self.tiles.size(self.ty).threads()
     }

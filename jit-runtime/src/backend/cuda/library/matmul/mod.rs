@@ -50,6 +50,16 @@ pub enum Product {
 }
 
 impl Product {
+    /// Each kernel of products, also those that are in no plan.
+    pub(super) fn all() -> impl Iterator<Item = Product> {
+        let transposed = [[false, false], [false, true], [true, false], [true, true]];
+        let multiply = move |ty| {
+            let of_tiles = move |tiles| transposed.map(|is_transposed| Product::Multiply { ty, tiles, is_transposed });
+            Tiles::ALL.into_iter().flat_map(of_tiles)
+        };
+        Type::ALL.into_iter().flat_map(move |ty| multiply(ty).chain([Product::AddParts { ty }]))
+    }
+
     pub(super) fn threads(self) -> u32 {
         match self {
             Product::Multiply { ty, tiles, .. } => tiles.size(ty).threads(),

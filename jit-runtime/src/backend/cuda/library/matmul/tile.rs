@@ -17,6 +17,10 @@ pub enum Tiles {
     Large,
 }
 
+impl Tiles {
+    pub(in super::super) const ALL: [Tiles; 2] = [Tiles::Small, Tiles::Large];
+}
+
 /// The size of a tile, which has as many rows as columns.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Size {

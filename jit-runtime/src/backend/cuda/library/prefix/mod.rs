@@ -48,6 +48,18 @@ enum Pass {
 }
 
 impl Scan {
+    /// Each pass of each prefix reduction, also those that are in no plan.
+    pub(super) fn all() -> impl Iterator<Item = Scan> {
+        use Pass::{Carries, LookBack, Totals, Write, WriteRows};
+        let forms = [(false, false), (false, true), (true, false), (true, true)];
+        let passes = [LookBack, Totals, Carries, Write, WriteRows].into_iter();
+        let of_op = move |pass| ReduceOp::ALL.iter().map(move |&op| (pass, op));
+        let of_type = |(pass, op)| Type::ALL.map(|ty| (pass, op, ty));
+        passes.flat_map(of_op).flat_map(of_type).flat_map(move |(pass, op, ty)| {
+            forms.map(|(is_exclusive, is_reverse)| Scan { pass, op, ty, is_exclusive, is_reverse })
+        })
+    }
+
     pub(super) fn name(self) -> String {
         let pass = match self.pass {
             Pass::LookBack => "look_back",

@@ -41,6 +41,19 @@ enum Kind {
 }
 
 impl SortPass {
+    /// Each pass of each sort, also those that are in no plan.
+    pub(super) fn all() -> impl Iterator<Item = SortPass> {
+        let outputs = [Outputs::Values, Outputs::Positions, Outputs::Both];
+        let short = outputs.map(|gives| Kind::Short { gives });
+        let distribute = outputs.map(|gives| [false, true].map(|is_first| Kind::Distribute { gives, is_first }));
+        let kinds: Vec<Kind> = short.into_iter().chain([Kind::Count]).chain(distribute.into_iter().flatten()).collect();
+        let of_type = |kind| Type::ALL.map(|ty| (kind, ty));
+        kinds
+            .into_iter()
+            .flat_map(of_type)
+            .flat_map(|(kind, ty)| [false, true].map(|is_descending| SortPass { kind, ty, is_descending }))
+    }
+
     pub(super) fn name(self) -> String {
         let kind = match self.kind {
             Kind::Short { gives } => format!("short_{}", gives.name()),

@@ -169,3 +169,11 @@ pub(super) fn examples() -> Vec<Routine> {
     let combined = Plan::combine(ReduceOp::Add, Type::F32, 10, 10);
     routines_of(plans.chain([combined, count_true(1000).0, list_true(1000)]))
 }
+
+#[test]
+fn each_routine_is_read_back_from_its_key() {
+    for routine in routines() {
+        assert_eq!(Routine::of_key(&routine.key()), Some(routine));
+    }
+    assert_eq!(Routine::of_key("Fill("), None);
+}

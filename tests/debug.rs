@@ -269,8 +269,8 @@ fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
         target.scatter(7, &UInt::from([1, 5]));
         let after = target.gather(&UInt::from([0]));
         for _ in 0..2 {
-            assert_wrong(&after, "lane 1 scatters to element 5 of an array of 3 u32 elements", line + 8);
-            assert_wrong(&target, "lane 1 scatters to element 5 of an array of 3 u32 elements", line + 8);
+            assert_wrong(&after, "lane 1 scatters to element 5 of an array of 3 u32 elements", line + 9);
+            assert_wrong(&target, "lane 1 scatters to element 5 of an array of 3 u32 elements", line + 9);
         }
         assert_eq!(before.to_vec().unwrap(), [11, 2, 3]);
         assert_eq!(fine.to_vec().unwrap(), [11, 21]);

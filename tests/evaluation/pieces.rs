@@ -146,10 +146,52 @@ fn many_values_between_the_steps_are_not_written() {
     on_each_device(|| {
         // Sixteen values of each step are needed by the next one.
         let mut values: Vec<Float> = (0..16).map(|k| start() * (k as f32 * 0.1 + 1.0)).collect();
-        for _ in 0..80 {
+        for _ in 0..240 {
             values = (0..16).map(|k| (&values[k] + &values[(k + 1) % 16]) * 0.5).collect();
         }
         assert_eq!(sizes(|| jit::eval(&values).unwrap()).len(), 1);
+    });
+}
+
+#[test]
+fn programs_are_cut_where_the_fewest_values_are_needed() {
+    on_each_device(|| {
+        let mut x = start();
+        for _ in 0..200 {
+            let parts: Vec<Float> = (1..=4).map(|k| (&x * k as f32 + 0.1).sin()).collect();
+            x = parts.iter().fold(&x * 0.5, |sum, part| sum + part * 0.1);
+        }
+        let records = kernels(|| jit::eval(&x).unwrap());
+        assert!(records.len() > 4, "{} kernels", records.len());
+        assert!(records.iter().all(|record| record.outputs == 1), "{:?}", records[0]);
+    });
+}
+
+#[test]
+fn long_branches_are_not_cut() {
+    #[jit]
+    fn step(x: &Float) -> Float {
+        let mut y = x * 0.99;
+        if &y > 0.2 {
+            for _ in 0..300 {
+                y = (&y + 0.01) * 0.995;
+            }
+        }
+        y
+    }
+    on_each_device(|| {
+        let run = |eval_each: bool| {
+            let mut x = start();
+            for _ in 0..12 {
+                x = step(&x);
+                if eval_each {
+                    jit::eval(&x).unwrap();
+                }
+            }
+            x
+        };
+        assert_eq!(bits(&[run(false)]), bits(&[run(true)]));
+        assert!(sizes(|| jit::eval(&run(false)).unwrap()).len() > 2);
     });
 }
 

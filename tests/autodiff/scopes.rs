@@ -301,8 +301,10 @@ fn what_is_read_at_other_lanes_of_a_detached_expression_carries_no_gradients() {
     });
 }
 
+type Named = (&'static str, fn(&Float) -> Float);
+
 /// Operations that fold to their operand, each of one element.
-fn operations_that_change_nothing() -> Vec<(&'static str, fn(&Float) -> Float)> {
+fn operations_that_change_nothing() -> Vec<Named> {
     vec![
         ("x * 1", |x| x * 1.0),
         ("-(-x)", |x| -(-x)),

@@ -84,7 +84,7 @@ fn backward_refused_the_sum_of_a_filter_that_no_element_had_passed() {
         });
         let scattered = |x: &Float64| {
             let mut table = Float64::zeros(2);
-            table.scatter_add(&none(x), &UInt::zeros(0));
+            table.scatter_add(none(x), &UInt::zeros(0));
             table
         };
         check("scatter_add", scattered);

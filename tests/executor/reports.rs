@@ -130,6 +130,26 @@ fn another_element_type_is_a_cause() {
     });
 }
 
+#[test]
+fn another_class_of_widths_is_a_cause() {
+    on_each_device(|| {
+        jit::cache::clear();
+        shifted::clear();
+        let (x, one, two) = (Float::from([3.0, 4.0]), Float::from([1.0]).make_opaque(), Float::from([1.0, 2.0]));
+        jit::eval(&(&x, &one, &two))?;
+        for by in [&two, &one, &two] {
+            jit::cache::clear();
+            jit::eval(&shifted(&x, by))?;
+        }
+        let causes: Vec<_> = shifted::explain().iter().map(|retrace| retrace.cause.clone()).collect();
+        let change = CodeChange::ArrayWidth { array: 1, is_for_each_lane: false };
+        assert_eq!(causes, [CodeChange::First, change, CodeChange::Same].map(Cause::Code));
+        let text = shifted::explain().to_string();
+        assert!(text.contains("array 1 of the kernel had one element for each lane, and has one for all"), "{text}");
+        Ok(())
+    });
+}
+
 #[derive(Clone, Traverse)]
 struct Bodies<T: Element> {
     name: String,

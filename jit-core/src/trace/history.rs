@@ -117,6 +117,13 @@ pub enum CodeChange {
         /// The type now.
         now: Type,
     },
+    /// An array had one element for all lanes and has one for each, or the other way round.
+    ArrayWidth {
+        /// The position of the array among those that the kernel reads and writes.
+        array: usize,
+        /// Whether it has one element for each lane now.
+        is_for_each_lane: bool,
+    },
     /// Other operations: another branch of the host was taken, or the value was computed together with others.
     Operations {
         /// The number of operations in the earlier kernel.
@@ -168,6 +175,13 @@ impl fmt::Display for CodeChange {
                 write!(f, "`{path}` was on the device `{before}`, and is on `{now}`")
             }
             CodeChange::ElementType { before, now } => write!(f, "an array had elements of {before}, and has {now}"),
+            CodeChange::ArrayWidth { array, is_for_each_lane } => {
+                let [before, now] = match is_for_each_lane {
+                    true => ["one element for all lanes", "one for each"],
+                    false => ["one element for each lane", "one for all"],
+                };
+                write!(f, "array {array} of the kernel had {before}, and has {now}")
+            }
             CodeChange::Operations { before, now } => {
                 write!(f, "the kernel has other operations: {now}, and the most similar one had {before}")
             }
@@ -368,7 +382,32 @@ fn change(before: &Known, now: &Known) -> CodeChange {
     if let (true, Some((before, now))) = (old.params.len() == new.params.len(), types.clone().find(|(a, b)| a != b)) {
         return CodeChange::ElementType { before, now };
     }
+    if old.params.len() == new.params.len()
+        && let Some(change) = (0..old.params.len()).find_map(|array| other_width(old, new, array))
+    {
+        return change;
+    }
     CodeChange::Operations { before: old.op_count(), now: new.op_count() }
+}
+
+/// Returns the difference if one kernel reads an element of an array for each lane, and the other one for all lanes.
+fn other_width(old: &Kernel, new: &Kernel, array: usize) -> Option<CodeChange> {
+    let [before, now] = [has_element_for_each_lane(old, array)?, has_element_for_each_lane(new, array)?];
+    (before != now).then_some(CodeChange::ArrayWidth { array, is_for_each_lane: now })
+}
+
+/// Returns whether a kernel reads the elements of an array lane by lane, and not the first one alone; `None` if it does
+/// both, or something else.
+fn has_element_for_each_lane(kernel: &Kernel, array: usize) -> Option<bool> {
+    let firsts: Vec<Value> =
+        ops(kernel).filter(|(op, _)| matches!(op, Op::Const(_, 0))).map(|(_, value)| value).collect();
+    let mut reads = ops(kernel).filter_map(|(op, _)| match *op {
+        Op::Load(buffer) if buffer.index() == array => Some(Some(true)),
+        Op::Gather { buffer, index, .. } if buffer.index() == array => Some(firsts.contains(&index).then_some(false)),
+        _ => None,
+    });
+    let first = reads.next()??;
+    reads.all(|read| read == Some(first)).then_some(first)
 }
 
 /// Returns the first code option that differs.

@@ -7,6 +7,7 @@
 use std::thread;
 
 /// The largest frame, in bytes, of code that runs on any thread: a small part of the stack that threads have.
+#[cfg(feature = "llvm")]
 pub(crate) const LARGEST_DIRECT: usize = 64 << 10;
 
 /// What a thread needs besides the frame.
@@ -36,11 +37,8 @@ pub(super) fn frame_bytes(object: &[u8]) -> usize {
 pub(super) fn with(frame_bytes: usize, body: impl FnOnce() + Send) {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("jit-stack".into()).stack_size(frame_bytes + REST);
-        let thread = thread.spawn_scoped(scope, body).unwrap_or_else(|error| {
-            panic!(
-                "the code of a kernel needs a thread with a stack of {frame_bytes} bytes, which cannot start: {error}"
-            )
-        });
+        let thread = thread.spawn_scoped(scope, body);
+        let thread = thread.expect("the code of a kernel needs a thread with a large stack, which cannot be started");
         if let Err(panic) = thread.join() {
             std::panic::resume_unwind(panic);
         }

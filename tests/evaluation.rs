@@ -557,6 +557,10 @@ impl tracing::Subscriber for Messages {
 
 /// The messages while a part of the program runs.
 fn messages(body: impl FnOnce()) -> Vec<String> {
+    // With a single subscriber, whether a place in the code is heard depends on the thread that comes there first.
+    static OTHER: std::sync::LazyLock<tracing::Dispatch> =
+        std::sync::LazyLock::new(|| tracing::Dispatch::new(Messages::default()));
+    std::sync::LazyLock::force(&OTHER);
     let heard = Messages::default();
     tracing::subscriber::with_default(heard.clone(), body);
     heard.0.lock().expect("no test panics while it holds the messages").clone()

@@ -58,7 +58,10 @@ const LARGEST_OPTIMISED: usize = 8000;
 /// The object file of a kernel.
 pub(super) fn object_file(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<Box<[u8]>, Error> {
     let (object, frame_bytes) = emitted(kernel, options, target, FileType::Object)?;
-    Ok(frame_bytes.map_or(object.clone(), |bytes| stack::append(&object, bytes)))
+    Ok(match frame_bytes {
+        Some(bytes) => stack::append(&object, bytes),
+        None => object,
+    })
 }
 
 /// The assembly of a kernel.

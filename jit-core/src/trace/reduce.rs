@@ -1,7 +1,7 @@
 //! Recording a reduction.
 
 use jit_runtime::Site;
-use jit_runtime::ir::{REDUCE_CHUNK, REDUCE_ROW, ReduceOp, Type, UnaryOp, scalar};
+use jit_runtime::ir::{REDUCE_ROW, ReduceOp, Type, UnaryOp, reduce_chunk, scalar};
 
 use super::unaffected::unaffected;
 use super::{record, region};
@@ -103,9 +103,10 @@ fn repeated_float(op: ReduceOp, ty: Type, bits: u64, width: usize) -> u64 {
         }
         row[0]
     };
-    let full = chunk(REDUCE_CHUNK);
-    let last = if width.is_multiple_of(REDUCE_CHUNK) { full } else { chunk(width % REDUCE_CHUNK) };
-    match width.div_ceil(REDUCE_CHUNK) {
+    let lanes = reduce_chunk(width, width);
+    let full = chunk(lanes);
+    let last = if width.is_multiple_of(lanes) { full } else { chunk(width % lanes) };
+    match width.div_ceil(lanes) {
         0 => scalar::identity(op, ty),
         chunks => scalar::reduce_equal_in_pairs(op, ty, full, last, chunks),
     }

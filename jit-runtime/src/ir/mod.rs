@@ -56,7 +56,7 @@
 //!
 //! [`Op::Reduce`] combines a value over all lanes, or, where the launch specifies it, over each block of a number of
 //! consecutive lanes. The order is fixed, so floats have the same bits for every vector width, number of threads and
-//! backend. Lanes, counted from the start of the block, are cut into chunks of [`REDUCE_CHUNK`]. A chunk has
+//! backend. Lanes, counted from the start of the block, are cut into chunks of [`reduce_chunk`] lanes. A chunk has
 //! [`REDUCE_ROW`] running results that start from the identity of the operation (+0 for sums of floats); lane `l` is
 //! combined into result `l % REDUCE_ROW`, lanes in ascending order. Then the upper half of the results is combined into
 //! the lower one, result `i + n / 2` into `i`, until one is left. Halves are held in `f32` from the identity to this
@@ -109,8 +109,27 @@ pub use parse::{ParseError, parse};
 pub use types::Type;
 pub use verify::{VerifyError, verify};
 
+/// The largest number of lanes whose values are reduced together before partial results are combined, see
+/// [`Op::Reduce`].
+pub const MAX_REDUCE_CHUNK: usize = 16384;
+
 /// The number of lanes whose values are reduced together before partial results are combined, see [`Op::Reduce`].
-pub const REDUCE_CHUNK: usize = 16384;
+///
+/// One thread runs a chunk. If one result is computed from all lanes, chunks are so small that all threads have some
+/// even if there are few lanes, and so large that their number costs little. Otherwise each block of lanes is one chunk,
+/// or chunks of the largest size.
+#[must_use]
+pub const fn reduce_chunk(width: usize, lanes_per_reduction: usize) -> usize {
+    const WANTED_CHUNKS: usize = 32;
+    if lanes_per_reduction < width {
+        return MAX_REDUCE_CHUNK;
+    }
+    match width.div_ceil(WANTED_CHUNKS) {
+        0..=512 => 512,
+        2049.. => 4096,
+        lanes => lanes.next_power_of_two(),
+    }
+}
 
 /// The number of running results of a reduction within a chunk, see [`Op::Reduce`].
 pub const REDUCE_ROW: usize = 64;

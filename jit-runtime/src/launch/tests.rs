@@ -10,7 +10,7 @@ use crate::backend::{CodeOptions, Executable, RawArgument, interpreter};
 use crate::cache::Entry;
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Input, Options};
-use crate::ir::{Access, BinaryOp, Builder, Param, REDUCE_CHUNK, ReduceOp, Type};
+use crate::ir::{Access, BinaryOp, Builder, MAX_REDUCE_CHUNK, Param, ReduceOp, Type};
 use crate::memory::Buffer;
 
 /// Enough lanes for a launch to be queued, and to have several blocks.
@@ -209,7 +209,7 @@ fn two_threads_with_their_own_data_do_not_disturb_each_other() {
 
 #[test]
 fn reductions_are_the_same_for_any_number_of_threads() {
-    let width = 11 * REDUCE_CHUNK + 1234;
+    let width = 11 * MAX_REDUCE_CHUNK + 1234;
     let floats: Vec<f32> = (0..width).map(|i| ((i * 7919) % 10_007) as f32 * 1e-3 - 4.0).collect();
     let input = Buffer::from_bytes(bytemuck::cast_slice(&floats)).unwrap();
     let mut sums = Vec::new();
@@ -228,7 +228,7 @@ fn reductions_are_the_same_for_any_number_of_threads() {
 
 #[test]
 fn reductions_of_each_size_of_element_combine_their_chunks() {
-    for width in [0, 1, REDUCE_CHUNK, REDUCE_CHUNK + 1, 3 * REDUCE_CHUNK] {
+    for width in [0, 1, MAX_REDUCE_CHUNK, MAX_REDUCE_CHUNK + 1, 3 * MAX_REDUCE_CHUNK] {
         let bytes: Vec<u8> = (0..width).map(|i| (i % 251) as u8).collect();
         let input = Buffer::from_bytes(&bytes).unwrap();
         let output = Buffer::from_bytes(&[77]).unwrap();

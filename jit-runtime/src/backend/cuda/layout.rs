@@ -23,6 +23,8 @@ pub struct Grid {
     pub end_lane: u32,
     /// Reductions combine this many consecutive lanes; for those over all lanes, their number.
     pub lanes_per_reduction: u32,
+    /// A block of threads combines this many of them, see [`crate::ir::reduce_chunk`].
+    pub lanes_per_chunk: u32,
     /// The address of [`Layout::scratch_bytes_per_thread`] for each thread; 0 if that is 0.
     pub scratch: u64,
 }
@@ -41,6 +43,7 @@ pub(super) enum Content {
     FirstLane,
     EndLane,
     LanesPerReduction,
+    LanesPerChunk,
     Scratch,
     /// The address of a buffer, or the bits of a scalar.
     Word(ParamId, Type),
@@ -76,6 +79,7 @@ impl Layout {
         layout.push("end_lane".into(), "u32", Content::EndLane);
         if has_reductions {
             layout.push("lanes_per_reduction".into(), "u32", Content::LanesPerReduction);
+            layout.push("lanes_per_chunk".into(), "u32", Content::LanesPerChunk);
         }
         if scratch_bytes_per_thread > 0 {
             layout.push("scratch".into(), "u64", Content::Scratch);
@@ -129,6 +133,7 @@ impl Layout {
                 Content::FirstLane => grid.first_lane.into(),
                 Content::EndLane => grid.end_lane.into(),
                 Content::LanesPerReduction => grid.lanes_per_reduction.into(),
+                Content::LanesPerChunk => grid.lanes_per_chunk.into(),
                 Content::Scratch => grid.scratch,
                 Content::Word(param, ty) => arguments[param.index()].word & ty.bit_mask(),
                 Content::Length(param) => arguments[param.index()].length,

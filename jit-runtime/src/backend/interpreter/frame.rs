@@ -8,7 +8,7 @@ use crate::backend::{RawArgument, Scatters, filled};
 use crate::cancel::Poll;
 use crate::ir::scalar::{self, BinaryFn};
 use crate::ir::{
-    AtomicOp, Inst, Kernel, LocalId, Op, ParamId, REDUCE_CHUNK, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value,
+    AtomicOp, Inst, Kernel, LocalId, MAX_REDUCE_CHUNK, Op, ParamId, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value,
 };
 
 /// The active lanes of the block.
@@ -114,7 +114,7 @@ impl<'a> Frame<'a> {
 
     fn finish_reductions(&mut self, lanes: &Range<u64>) {
         for (op, buffer) in self.reductions() {
-            debug_assert!(lanes.end - lanes.start <= REDUCE_CHUNK as u64, "lanes {lanes:?} are more than a chunk");
+            debug_assert!(lanes.end - lanes.start <= MAX_REDUCE_CHUNK as u64, "lanes {lanes:?} are more than a chunk");
             let ty = self.kernel.param(buffer).ty();
             let function = legal(scalar::reduce_function(op, accumulator(ty)));
             let row = &mut self.partials[buffer.index()];

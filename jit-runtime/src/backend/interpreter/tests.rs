@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ir::random::{Case, Input, Options};
-use crate::ir::{Access, BinaryOp, Builder, CompareOp, REDUCE_CHUNK, ReduceOp, Type};
+use crate::ir::{Access, BinaryOp, Builder, CompareOp, MAX_REDUCE_CHUNK, ReduceOp, Type};
 
 fn u32s(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
     values.into_iter().flat_map(u32::to_le_bytes).collect()
@@ -151,7 +151,7 @@ fn local_memory_is_filled_and_copied_whole() {
 
 #[test]
 fn reductions_over_several_chunks() {
-    let width = REDUCE_CHUNK * 2 + 5;
+    let width = MAX_REDUCE_CHUNK * 2 + 5;
     let mut b = Builder::new();
     let (sum, most) = (b.buffer(Type::U32, Access::Reduce), b.buffer(Type::U32, Access::Reduce));
     let lane = b.lane_index();

@@ -49,7 +49,7 @@ pub(super) fn case(seed: u64, options: &Options) -> Case {
     let width = options.width.unwrap_or_else(|| rng.choose(WIDTHS));
     // Occasionally more than one chunk of a reduction.
     let wide = options.width.is_none() && options.reductions && rng.one_in(40);
-    let width = if wide { crate::ir::REDUCE_CHUNK + width } else { width };
+    let width = if wide { crate::ir::MAX_REDUCE_CHUNK + width } else { width };
     let mut generator = Generator {
         rng,
         options: *options,

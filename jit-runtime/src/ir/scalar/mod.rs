@@ -200,17 +200,24 @@ pub fn reduce(op: ReduceOp, ty: Type, a: u64, b: u64) -> u64 {
 /// Where the type does not support the operation, see [`is_supported_reduce`].
 #[must_use]
 pub fn reduce_in_pairs(op: ReduceOp, ty: Type, parts: &mut [u64]) -> u64 {
+    match reduce_function(op, ty) {
+        Some(combine) => in_standard_mode(|| in_pairs(combine, parts)).unwrap_or_else(|| identity(op, ty)),
+        None => unsupported(&op, ty),
+    }
+}
+
+fn in_pairs(combine: BinaryFn, parts: &mut [u64]) -> Option<u64> {
     let mut count = parts.len();
     while count > 1 {
         for pair in 0..count / 2 {
-            parts[pair] = reduce(op, ty, parts[2 * pair], parts[2 * pair + 1]);
+            parts[pair] = combine(parts[2 * pair], parts[2 * pair + 1]);
         }
         if count % 2 == 1 {
             parts[count / 2] = parts[count - 1];
         }
         count = count.div_ceil(2);
     }
-    parts.first().copied().unwrap_or_else(|| identity(op, ty))
+    parts.first().copied()
 }
 
 /// As [`reduce_in_pairs`] of this many parts that are equal except for the last one. There is at least one.

@@ -4,6 +4,7 @@
 use cudarc::driver::sys;
 
 use super::Cuda;
+use super::grids::Lanes;
 use super::kernels::Prepared;
 use super::memory::Block;
 use crate::Error;
@@ -11,7 +12,7 @@ use crate::backend::RawArgument;
 use crate::backend::cuda::driver::Failed;
 use crate::backend::cuda::library::Plan;
 use crate::cache::Entry;
-use crate::ir::{REDUCE_CHUNK, ReduceOp, Type};
+use crate::ir::{ReduceOp, Type};
 use crate::memory::Remote;
 
 /// The results of the blocks of threads for one parameter, which are to be combined.
@@ -30,9 +31,9 @@ struct Lists {
 
 impl Parts {
     /// The number of chunks of a launch, which is its number of blocks of threads.
-    pub(super) fn chunks(lanes: u64, lanes_per_reduction: u64) -> u64 {
-        let whole = lanes / lanes_per_reduction * lanes_per_reduction.div_ceil(REDUCE_CHUNK as u64);
-        whole + (lanes % lanes_per_reduction).div_ceil(REDUCE_CHUNK as u64)
+    pub(super) fn chunks(lanes: u64, lanes_per_reduction: u64, lanes_per_chunk: u64) -> u64 {
+        let whole = lanes / lanes_per_reduction * lanes_per_reduction.div_ceil(lanes_per_chunk);
+        whole + (lanes % lanes_per_reduction).div_ceil(lanes_per_chunk)
     }
 
     /// For each reduction of a launch that several blocks of threads compute: where these write their results, which
@@ -40,12 +41,12 @@ impl Parts {
     pub(super) fn of_launch(
         machine: &Cuda,
         entry: &Entry,
-        width: usize,
-        per_reduction: u32,
+        lanes: Lanes,
         arguments: &mut [RawArgument],
     ) -> Result<Vec<Parts>, Error> {
-        let len = u64::from(per_reduction).min(width as u64).div_ceil(REDUCE_CHUNK as u64) as usize;
-        let total = Parts::chunks(width as u64, per_reduction.into()) as usize;
+        let Lanes { width, per_reduction, per_chunk, .. } = lanes;
+        let len = per_reduction.min(width).div_ceil(per_chunk) as usize;
+        let total = Parts::chunks(width.into(), per_reduction.into(), per_chunk.into()) as usize;
         if len <= 1 {
             return Ok(Vec::new());
         }

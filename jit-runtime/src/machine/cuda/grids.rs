@@ -12,7 +12,7 @@ use crate::backend::cuda::Grid;
 use crate::backend::cuda::code::Code;
 use crate::cache::Entry;
 use crate::cache::determinism::is_deterministic;
-use crate::ir::REDUCE_CHUNK;
+use crate::ir::reduce_chunk;
 use crate::memory::Remote;
 use crate::stats::ParamFacts;
 
@@ -31,6 +31,18 @@ pub(super) struct Lanes {
     pub(super) is_over_all: bool,
     /// The lanes whose values are combined to one result.
     pub(super) per_reduction: u32,
+    /// The lanes of these that one block of threads combines.
+    pub(super) per_chunk: u32,
+}
+
+impl Lanes {
+    /// The lanes of a launch that reduces blocks of lanes, or all of them.
+    pub(super) fn of(width: u32, block: Option<usize>) -> Lanes {
+        // Without lanes, a reduction of all of them has the identity as its result; one of blocks has no blocks.
+        let per_reduction = block.map_or(width.max(1), |block| u32::try_from(block).unwrap_or(u32::MAX));
+        let per_chunk = reduce_chunk(width as usize, per_reduction as usize) as u32;
+        Lanes { width, is_over_all: block.is_none(), per_reduction, per_chunk }
+    }
 }
 
 /// The grids of a launch, which run one after another.
@@ -71,8 +83,13 @@ impl Grids {
         let scratch = if bytes > 0 { Some(machine.block(bytes as usize)?) } else { None };
         let address = scratch.as_ref().map_or(0, Block::address);
         let list = pieces.into_iter().map(|Piece { shape, lanes: Range { start, end }, results_before }| {
-            let (first_lane, end_lane, lanes_per_reduction) = (start, end, lanes.per_reduction);
-            let grid = Grid { first_lane, end_lane, lanes_per_reduction, scratch: address };
+            let grid = Grid {
+                first_lane: start,
+                end_lane: end,
+                lanes_per_reduction: lanes.per_reduction,
+                lanes_per_chunk: lanes.per_chunk,
+                scratch: address,
+            };
             (shape, code.layout.pack(&grid, &behind(entry, arguments, results_before)))
         });
         Ok(Grids { list: list.collect(), scratch })
@@ -97,15 +114,15 @@ fn whole(entry: &Entry, code: &Code, width: u32, most_threads: u64) -> Piece {
 /// Grids with a block of threads for each chunk, of as many chunks as there may be threads: several reductions, or a
 /// part of one.
 fn chunked(lanes: Lanes, threads: u32, most_threads: u64) -> Vec<Piece> {
-    let Lanes { width, is_over_all, per_reduction } = lanes;
+    let Lanes { width, is_over_all, per_reduction, per_chunk } = lanes;
     let most_chunks = (most_threads / u64::from(threads)).max(1);
-    let chunks = |lanes: u64| Parts::chunks(lanes, per_reduction.into());
+    let chunks = |lanes: u64| Parts::chunks(lanes, per_reduction.into(), per_chunk.into());
     if chunks(width.into()) <= most_chunks {
         let blocks = chunks(width.into()).max(is_over_all.into());
         return vec![Piece { shape: (blocks as u32, threads), lanes: 0..width, results_before: 0 }];
     }
     let whole = most_chunks / chunks(per_reduction.into()) * u64::from(per_reduction);
-    let step = if whole > 0 { whole } else { most_chunks * REDUCE_CHUNK as u64 };
+    let step = if whole > 0 { whole } else { most_chunks * u64::from(per_chunk) };
     let (mut pieces, mut start, mut results_before) = (Vec::new(), 0, 0);
     while start < u64::from(width) {
         // A part of a reduction ends where the reduction does.
@@ -135,11 +152,12 @@ fn behind(entry: &Entry, arguments: &[RawArgument], results: u64) -> Vec<RawArgu
 mod tests {
     use super::*;
 
-    const CHUNK: u32 = REDUCE_CHUNK as u32;
+    const CHUNK: u32 = 1024;
 
     fn pieces(lanes: (u32, bool, u32), most_chunks: u64) -> Vec<(u32, Range<u32>, u64)> {
         let (width, is_over_all, per_reduction) = lanes;
-        let pieces = chunked(Lanes { width, is_over_all, per_reduction }, 64, 64 * most_chunks);
+        let lanes = Lanes { width, is_over_all, per_reduction, per_chunk: CHUNK };
+        let pieces = chunked(lanes, 64, 64 * most_chunks);
         pieces.into_iter().map(|Piece { shape, lanes, results_before }| (shape.0, lanes, results_before)).collect()
     }
 

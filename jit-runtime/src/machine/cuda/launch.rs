@@ -92,10 +92,8 @@ impl Plan {
         let entry = Arc::clone(&ready.entry);
         let code = code_of(&entry)?;
         let mut raw: Vec<RawArgument> = ready.arguments.iter().map(Argument::raw).collect();
-        // Without lanes, a reduction of all of them has the identity as its result; one of blocks has no blocks.
-        let per_reduction = ready.reduce_block.map_or(width.max(1), |block| u32::try_from(block).unwrap_or(u32::MAX));
-        let parts = Parts::of_launch(machine, &entry, ready.width, per_reduction, &mut raw)?;
-        let lanes = Lanes { width, is_over_all: ready.reduce_block.is_none(), per_reduction };
+        let lanes = Lanes::of(width, ready.reduce_block);
+        let parts = Parts::of_launch(machine, &entry, lanes, &mut raw)?;
         let Grids { list, scratch } = Grids::of(machine, &entry, code, lanes, &raw)?;
         let queued = |(shape, bytes)| Queued::of(machine, code.layout.is_by_value(), shape, bytes);
         let grids = list.into_iter().map(queued).collect::<Result<_, _>>()?;

@@ -252,14 +252,14 @@ unsafe fn run_one(member: &Member, raw: &[RawArgument], poll: Poll<'_>) -> Resul
 mod tests {
     use super::*;
     use crate::cache::{Origin, find_or_compile};
-    use crate::ir::{Access as Mode, Builder, REDUCE_CHUNK, ReduceOp, Type};
+    use crate::ir::{Access as Mode, Builder, MAX_REDUCE_CHUNK, ReduceOp, Type};
     use crate::memory::Buffer;
 
     #[test]
     fn a_reduction_of_a_batch_combines_its_parts() {
         for (device, width) in crate::tested_devices::all()
             .into_iter()
-            .flat_map(|device| [1, 100, 3 * REDUCE_CHUNK + 5].map(|w| (device, w)))
+            .flat_map(|device| [1, 100, 3 * MAX_REDUCE_CHUNK + 5].map(|w| (device, w)))
         {
             let mut b = Builder::new();
             let [input, total] = [Mode::Read, Mode::Reduce].map(|mode| b.buffer(Type::U32, mode));

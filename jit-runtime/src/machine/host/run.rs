@@ -1,6 +1,6 @@
 //! Runs lanes of a launch on the current thread, and combines partial results of reductions.
 //!
-//! Reductions are computed in chunks of [`REDUCE_CHUNK`] lanes, with one partial result each. These are combined in
+//! Reductions are computed in chunks of [`reduce_chunk`] lanes, with one partial result each. These are combined in
 //! pairs when all lanes are done. The result does not depend on which thread computed which chunk, or when. Chunks
 //! restart with each block that is reduced separately.
 
@@ -16,7 +16,7 @@ use crate::cache::Entry;
 use crate::cache::cost::{Division, Estimate};
 use crate::cancel::Poll;
 use crate::config::Device;
-use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
+use crate::ir::{ReduceOp, Type, reduce_chunk, scalar};
 use crate::machine::{Argument, Checks};
 use crate::memory::Buffer;
 
@@ -58,6 +58,8 @@ struct Chunks {
     is_whole: bool,
     /// The number of lanes of a block, except the last one.
     block: usize,
+    /// The number of lanes of a chunk, except the last one of a block.
+    chunk: usize,
     /// The number of chunks of a block, except the last one.
     per_block: usize,
 }
@@ -65,7 +67,8 @@ struct Chunks {
 impl Chunks {
     fn new(width: usize, block: Option<usize>) -> Chunks {
         let (is_whole, block) = (block.is_none(), block.unwrap_or(width).clamp(1, width.max(1)));
-        Chunks { width, is_whole, block, per_block: block.div_ceil(REDUCE_CHUNK) }
+        let chunk = reduce_chunk(width, block);
+        Chunks { width, is_whole, block, chunk, per_block: block.div_ceil(chunk) }
     }
 
     fn blocks(self) -> usize {
@@ -76,7 +79,7 @@ impl Chunks {
     fn of_block(self, block: usize) -> Range<usize> {
         let lanes = (self.width - block * self.block).min(self.block);
         let first = block * self.per_block;
-        first..first + lanes.div_ceil(REDUCE_CHUNK)
+        first..first + lanes.div_ceil(self.chunk)
     }
 
     /// How many there are.
@@ -88,8 +91,8 @@ impl Chunks {
     fn lanes(self, chunk: usize) -> Range<u64> {
         let (block, position) = (chunk / self.per_block, chunk % self.per_block);
         let block_end = ((block + 1) * self.block).min(self.width);
-        let start = block * self.block + position * REDUCE_CHUNK;
-        start as u64..(start + REDUCE_CHUNK).min(block_end) as u64
+        let start = block * self.block + position * self.chunk;
+        start as u64..(start + self.chunk).min(block_end) as u64
     }
 }
 
@@ -295,7 +298,7 @@ impl Partial {
         let Some(memory) = &self.memory else { return };
         // SAFETY: there is an element for each chunk.
         let element = |chunk| unsafe { read_element(memory.address(), self.ty, chunk) };
-        let mut parts = Vec::with_capacity(chunks.per_block);
+        let mut parts = SmallVec::<[u64; 64]>::with_capacity(chunks.per_block);
         for block in 0..chunks.blocks() {
             parts.clear();
             parts.extend(chunks.of_block(block).map(element));

@@ -3,7 +3,7 @@
 use super::super::layout::Content;
 use super::super::ptx::{Class, Operand, Register};
 use super::Emitter;
-use crate::ir::{REDUCE_CHUNK, REDUCE_ROW, TOP};
+use crate::ir::{REDUCE_ROW, TOP};
 
 /// The lanes of a thread: `first + position`, for positions below `count` that are `stride` apart.
 struct Lanes {
@@ -53,18 +53,18 @@ impl Emitter<'_> {
     /// The lanes of a block of threads are those of one chunk. Reductions over blocks of lanes cut each of them into
     /// chunks, of which the last one may be smaller.
     fn lanes_of_chunk(&mut self) -> Lanes {
-        let chunk_lanes = || Operand::Integer(REDUCE_CHUNK as i64);
-        let [first, end, lanes] = [Content::FirstLane, Content::EndLane, Content::LanesPerReduction]
-            .map(|content| Operand::from(self.launch_parameter(content, Class::Word)));
+        let contents = [Content::FirstLane, Content::EndLane, Content::LanesPerReduction, Content::LanesPerChunk];
+        let [first, end, lanes, chunk_lanes] =
+            contents.map(|content| Operand::from(self.launch_parameter(content, Class::Word)));
         let chunk = Operand::from(self.special("%ctaid.x"));
         let position = self.special("%tid.x");
         let rounded = self.compute("sub.u32", Class::Word, &[lanes.clone(), 1.into()]);
-        let whole = self.compute("shr.u32", Class::Word, &[rounded, REDUCE_CHUNK.ilog2().into()]);
+        let whole = self.compute("div.u32", Class::Word, &[rounded, chunk_lanes.clone()]);
         let chunks = self.compute("add.u32", Class::Word, &[whole, 1.into()]);
         let block = self.compute("div.u32", Class::Word, &[chunk.clone(), chunks.clone()]);
         let others = self.compute("mul.lo.u32", Class::Word, &[block.clone(), chunks]);
         let in_block = self.compute("sub.u32", Class::Word, &[chunk, others]);
-        let skipped = self.compute("mul.lo.u32", Class::Word, &[in_block, chunk_lanes()]);
+        let skipped = self.compute("mul.lo.u32", Class::Word, &[in_block, chunk_lanes.clone()]);
         let before = self.compute("mad.lo.u32", Class::Word, &[block, lanes.clone(), skipped.clone()]);
         let left_of_block = self.compute("sub.u32", Class::Word, &[lanes, skipped]);
         let first_of_chunk = self.register(Class::Word);
@@ -72,7 +72,7 @@ impl Emitter<'_> {
         let left = self.compute("sub.u32", Class::Word, &[end, first_of_chunk.into()]);
         let left = self.compute("min.u32", Class::Word, &[left, left_of_block]);
         let count = self.register(Class::Word);
-        self.write("min.u32", count, &[left, chunk_lanes()]);
+        self.write("min.u32", count, &[left, chunk_lanes]);
         Lanes { first: first_of_chunk, count, position, stride: (REDUCE_ROW as u32).into() }
     }
 

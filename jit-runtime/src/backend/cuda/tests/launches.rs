@@ -3,7 +3,7 @@
 use super::kernels::{Table, buffers};
 use super::*;
 use crate::ir::random::{Input, Options};
-use crate::ir::{Access, AtomicOp, BinaryOp, Builder, ReduceOp, Type, scalar};
+use crate::ir::{Access, AtomicOp, BinaryOp, Builder, ReduceOp, Type, reduce_chunk, scalar};
 
 /// The bytes of a buffer that is aligned for elements of every type.
 fn aligned(bytes: &[u8]) -> Vec<u64> {
@@ -19,15 +19,7 @@ fn argument(words: &mut [u64], length: usize) -> RawArgument {
 /// One launch over several chunks: a block of threads writes the result of each one.
 #[test]
 fn each_block_of_threads_reduces_a_chunk() {
-    let chunk = REDUCE_CHUNK as u64;
-    let shapes = [
-        (1, 1),
-        (63, 63),
-        (3 * chunk, 3 * chunk),
-        (2 * chunk + 5, 2 * chunk + 5),
-        (2 * chunk + 900, chunk + 300),
-        (100, 7),
-    ];
+    let shapes = [(1, 1), (63, 63), (3 * 512, 3 * 512), (9000, 9000), (33_668, 33_668), (33_668, 16_684), (100, 7)];
     for ty in [Type::F32, Type::F16, Type::I8, Type::F64] {
         let mut builder = Builder::new();
         let (source, target) = (builder.buffer(ty, Access::Read), builder.buffer(ty, Access::Reduce));
@@ -36,6 +28,8 @@ fn each_block_of_threads_reduces_a_chunk() {
         let kernel = builder.finish();
         let emulated = Emulated::new(&kernel, TARGETS[0], 9).unwrap();
         for (lanes, per_reduction) in shapes {
+            let lanes_per_chunk = reduce_chunk(lanes as usize, per_reduction as usize) as u64;
+            let reduced = Reduced { lanes: per_reduction, lanes_per_chunk };
             let mut rng = Rng::new(lanes);
             let bytes: Vec<u8> = (0..lanes)
                 .flat_map(|_| {
@@ -44,25 +38,25 @@ fn each_block_of_threads_reduces_a_chunk() {
                 })
                 .collect();
             let mut source = aligned(&bytes);
-            let chunks = chunks(lanes, per_reduction) as usize;
+            let chunks = reduced.chunks(lanes) as usize;
             let mut results = vec![0u64; chunks];
             let arguments = [argument(&mut source, lanes as usize), argument(&mut results, chunks)];
-            emulated.launch(0..lanes, per_reduction, &arguments).unwrap();
+            emulated.launch(0..lanes, reduced, &arguments).unwrap();
             let actual: &[u8] = &bytemuck::cast_slice(&results)[..chunks * ty.size_bytes()];
-            assert_eq!(actual, chunks_by_the_interpreter(&kernel, lanes, per_reduction, arguments[0]), "{ty}, {lanes}");
+            assert_eq!(actual, chunks_by_the_interpreter(&kernel, lanes, reduced, arguments[0]), "{ty}, {lanes}");
         }
     }
 }
 
 /// The results of the chunks, one by one.
-fn chunks_by_the_interpreter(kernel: &Kernel, lanes: u64, per_reduction: u64, source: RawArgument) -> Vec<u8> {
+fn chunks_by_the_interpreter(kernel: &Kernel, lanes: u64, reduced: Reduced, source: RawArgument) -> Vec<u8> {
     let executable = interpreter::prepare(kernel.clone());
     let size = kernel.params[1].ty().size_bytes();
     let mut bytes = Vec::new();
     let mut first = 0;
     while first < lanes {
-        let end_of_block = ((first / per_reduction + 1) * per_reduction).min(lanes);
-        let end = (first + REDUCE_CHUNK as u64).min(end_of_block);
+        let end_of_block = ((first / reduced.lanes + 1) * reduced.lanes).min(lanes);
+        let end = (first + reduced.lanes_per_chunk).min(end_of_block);
         let mut result = [0u64];
         // SAFETY: the buffers are those of the parameters, and live to the end of the call.
         unsafe { executable.run(first..end, &[source, argument(&mut result, 1)]) };
@@ -92,7 +86,7 @@ fn an_empty_launch_writes_nothing() {
     let emulated = Emulated::new(&kernel, TARGETS[0], 3).unwrap();
     let mut memory = [0u64; 8];
     let arguments: Vec<_> = kernel.params.iter().map(|_| argument(&mut memory, 5)).collect();
-    emulated.launch(0..0, 1, &arguments).unwrap();
+    emulated.launch(0..0, Reduced::in_one_chunk(1), &arguments).unwrap();
     assert_eq!(memory, [0; 8]);
     assert!(buffers(&kernel, Access::Write).count() > 0);
 }
@@ -116,7 +110,7 @@ fn a_negative_index_is_out_of_range_of_any_buffer() {
         let global = emulated.memory(&arguments);
         // Only the first two elements exist, so any other access is an error.
         arguments[1].length = u32::MAX.into();
-        let grid = Grid { first_lane: 0, end_lane: 2, lanes_per_reduction: 2, scratch: 0 };
+        let grid = Grid { first_lane: 0, end_lane: 2, lanes_per_reduction: 2, lanes_per_chunk: 512, scratch: 0 };
         let parameters = emulated.layout.pack(&grid, &arguments);
         let (entry, global) = (&emulated.entry, &global);
         ptx_interpreter::launch(&Launch { entry, blocks: 1, threads: 32, parameters: &parameters, global, seed: 1 })
@@ -134,7 +128,7 @@ fn an_empty_reduction_writes_the_identity() {
     let kernel = builder.finish();
     let emulated = Emulated::new(&kernel, TARGETS[0], 3).unwrap();
     let mut result = [7u64];
-    let grid = Grid { first_lane: 0, end_lane: 0, lanes_per_reduction: 1, scratch: 0 };
+    let grid = Grid { first_lane: 0, end_lane: 0, lanes_per_reduction: 1, lanes_per_chunk: 512, scratch: 0 };
     let arguments = [argument(&mut result, 1)];
     let parameters = emulated.layout.pack(&grid, &arguments);
     let (entry, global) = (&emulated.entry, &emulated.memory(&arguments));
@@ -165,7 +159,7 @@ fn the_bytes_of_parameters_are_those_of_the_declared_types() {
         let case = Case::new(seed, &Options::structured());
         let (kernel, layout) = (prepared(&case), Layout::of(&case.kernel));
         let entry = Emulated::new(&kernel, TARGETS[0], seed).unwrap().entry;
-        let grid = Grid { first_lane: 0, end_lane: 1, lanes_per_reduction: 1, scratch: 0 };
+        let grid = Grid { first_lane: 0, end_lane: 1, lanes_per_reduction: 1, lanes_per_chunk: 512, scratch: 0 };
         let arguments = vec![RawArgument { word: 0, length: 0 }; kernel.params.len()];
         if layout.is_by_value() {
             assert_eq!(layout.pack(&grid, &arguments).len(), entry.parameter_bytes);

@@ -13,7 +13,7 @@ use super::*;
 use crate::backend::{Executable, RawArgument, interpreter};
 use crate::cancel::Poll;
 use crate::ir::random::{Case, Rng};
-use crate::ir::{Param, REDUCE_CHUNK, Type, passes, scalar};
+use crate::ir::{MAX_REDUCE_CHUNK, Param, Type, passes, scalar};
 use ptx_interpreter::{AtomicSums, Entry, Global, Launch};
 
 /// Targets with other instructions: before and after conversions to `bf16`.
@@ -56,11 +56,11 @@ impl<'a> Emulated<'a> {
     }
 
     /// Runs a launch over lanes with reductions over a number of them.
-    fn launch(&self, lanes: Range<u64>, lanes_per_reduction: u64, arguments: &[RawArgument]) -> Result<(), String> {
+    fn launch(&self, lanes: Range<u64>, reduced: Reduced, arguments: &[RawArgument]) -> Result<(), String> {
         let mut rng = Rng::new(self.seed);
         let count = lanes.end - lanes.start;
         let (blocks, threads) = match threads_per_block(self.kernel) {
-            Some(threads) => (chunks(count, lanes_per_reduction), threads),
+            Some(threads) => (reduced.chunks(count), threads),
             // Some thousand lanes of one thread would take long.
             None if count > 2000 => (1 + rng.below(4) as u32, rng.choose(&[64, 96, 256])),
             None => (1 + rng.below(4) as u32, rng.choose(&[1, 32, 64, 96, 256])),
@@ -72,7 +72,8 @@ impl<'a> Emulated<'a> {
         let grid = Grid {
             first_lane: lanes.start as u32,
             end_lane: lanes.end as u32,
-            lanes_per_reduction: lanes_per_reduction as u32,
+            lanes_per_reduction: reduced.lanes as u32,
+            lanes_per_chunk: reduced.lanes_per_chunk as u32,
             scratch: scratch.as_mut_ptr() as u64,
         };
         let mut parameters = self.layout.pack(&grid, arguments);
@@ -98,16 +99,31 @@ impl<'a> Emulated<'a> {
     }
 }
 
-/// The number of chunks of a launch, which is its number of blocks of threads.
-fn chunks(lanes: u64, lanes_per_reduction: u64) -> u32 {
-    let whole = lanes / lanes_per_reduction * lanes_per_reduction.div_ceil(REDUCE_CHUNK as u64);
-    (whole + (lanes % lanes_per_reduction).div_ceil(REDUCE_CHUNK as u64)) as u32
+/// How a launch reduces its lanes.
+#[derive(Clone, Copy)]
+struct Reduced {
+    /// The lanes that are combined to one result.
+    lanes: u64,
+    lanes_per_chunk: u64,
+}
+
+impl Reduced {
+    /// As one chunk, if there are no more lanes than one may have.
+    fn in_one_chunk(lanes: u64) -> Reduced {
+        Reduced { lanes: lanes.max(1), lanes_per_chunk: MAX_REDUCE_CHUNK as u64 }
+    }
+
+    /// The number of chunks of a launch, which is its number of blocks of threads.
+    fn chunks(self, lanes: u64) -> u32 {
+        let whole = lanes / self.lanes * self.lanes.div_ceil(self.lanes_per_chunk);
+        (whole + (lanes % self.lanes).div_ceil(self.lanes_per_chunk)) as u32
+    }
 }
 
 impl Executable for Emulated<'_> {
     unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], _poll: Poll<'_>) {
         let count = lanes.end - lanes.start;
-        if let Err(reason) = self.launch(lanes, count.max(1), arguments) {
+        if let Err(reason) = self.launch(lanes, Reduced::in_one_chunk(count), arguments) {
             panic!("seed {}: {reason}", self.seed);
         }
     }

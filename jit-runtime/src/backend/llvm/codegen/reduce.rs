@@ -5,6 +5,8 @@
 //! result an element of the list represents depends on where the range begins and on the number of groups. The row is
 //! put in order in memory, once, at the end.
 
+use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntEQ;
+
 use super::{Codegen, Packets};
 use crate::backend::llvm::emit::{Block, Raw};
 use crate::ir::{Op, ParamId, REDUCE_ROW, ReduceOp, TOP, Type, Value, scalar};
@@ -68,14 +70,38 @@ impl Codegen<'_> {
 
     /// Writes the results of the lanes starting at `start`; `next` would be the first lane of the next group.
     pub(super) fn store_accumulators(&mut self, start: Raw, next: Raw) {
-        let row_mask = self.emit.i64(REDUCE_ROW as u64 - 1);
-        for (position, (op, buffer, ty)) in self.reductions().into_iter().enumerate() {
-            // The list begins with the running result of lane `next`.
-            let distance = self.emit.and(self.emit.sub(start, next), row_mask);
-            let row = self.rotated(Self::accumulator_type(ty), &self.accumulators[position], distance);
-            let total = self.combine_lanes(op, Self::accumulator_type(ty), &row);
+        let reductions = self.reductions();
+        if reductions.is_empty() {
+            return;
+        }
+        self.put_accumulators_in_order(start, next);
+        for (position, (op, buffer, ty)) in reductions.into_iter().enumerate() {
+            let total = self.combine_lanes(op, Self::accumulator_type(ty), &self.accumulators[position]);
             let total = self.stored_value(ty, self.narrow(ty, total, 1), 1);
             self.emit.store(total, self.pointers[buffer.index()], ty.size_bytes());
+        }
+    }
+
+    /// Rotates the running results so that they begin with that of the first lane, which they do after a chunk of whole
+    /// rows. Then nothing goes through memory, which would take as long as some hundred lanes.
+    fn put_accumulators_in_order(&mut self, start: Raw, next: Raw) {
+        let [rotate, ordered] = ["rotate", "ordered"].map(|name| self.emit.new_block(name));
+        // The list begins with the running result of lane `next`.
+        let distance = self.emit.and(self.emit.sub(start, next), self.emit.i64(REDUCE_ROW as u64 - 1));
+        let is_ordered = self.emit.icmp(LLVMIntEQ, distance, self.emit.i64(0));
+        let before = self.emit.block();
+        self.emit.cond_br(is_ordered, ordered, rotate);
+
+        self.emit.position_at_end(rotate);
+        let types = self.reductions().into_iter().map(|(_, _, ty)| Self::accumulator_type(ty));
+        let rotated: Vec<Packets> =
+            types.zip(&self.accumulators).map(|(ty, vectors)| self.rotated(ty, vectors, distance)).collect();
+        let after = self.emit.block();
+        self.emit.br(ordered);
+
+        self.emit.position_at_end(ordered);
+        for (vector, rotated) in self.accumulators.iter_mut().flatten().zip(rotated.into_iter().flatten()) {
+            *vector = self.emit.merge(&[(*vector, before), (rotated, after)]);
         }
     }
 

@@ -3,11 +3,11 @@
 use super::*;
 use crate::config::Device;
 use crate::ir::random::Rng;
-use crate::ir::{Access, BinaryOp, Builder, REDUCE_ROW};
+use crate::ir::{Access, BinaryOp, Builder, MAX_REDUCE_CHUNK, REDUCE_ROW};
 use crate::launch::{Launch, launch};
 
 /// The semantics of `Op::Reduce`, applied one value after another.
-fn reference(op: ReduceOp, ty: Type, values: &[u64]) -> u64 {
+fn reference(op: ReduceOp, ty: Type, values: &[u64], chunk_lanes: usize) -> u64 {
     let wide = if matches!(ty, Type::F16 | Type::BF16) { Type::F32 } else { ty };
     let chunk = |values: &[u64]| {
         let mut row = [scalar::identity(op, wide); REDUCE_ROW];
@@ -20,12 +20,17 @@ fn reference(op: ReduceOp, ty: Type, values: &[u64]) -> u64 {
         }
         scalar::cast(wide, ty, row[0])
     };
-    let mut results: Vec<u64> = values.chunks(REDUCE_CHUNK).map(chunk).collect();
+    let mut results: Vec<u64> = values.chunks(chunk_lanes).map(chunk).collect();
     while results.len() > 1 {
         let pair = |pair: &[u64]| pair[1..].iter().fold(pair[0], |a, &b| scalar::reduce(op, ty, a, b));
         results = results.chunks(2).map(pair).collect();
     }
     results.first().copied().unwrap_or(scalar::identity(op, ty))
+}
+
+/// The lanes of a chunk where all lanes are reduced to one value.
+fn chunk_of_all_lanes(width: usize) -> usize {
+    [512, 1024, 2048].into_iter().find(|chunk| 32 * chunk >= width).unwrap_or(4096)
 }
 
 fn bytes_of(ty: Type, values: &[u64]) -> Vec<u8> {
@@ -66,9 +71,9 @@ fn every_device_gives_the_bits_that_the_semantics_ask_for() {
     let mut rng = Rng::new(1);
     for ty in Type::ALL {
         for &op in ReduceOp::ALL.iter().filter(|&&op| scalar::is_supported_reduce(op, ty)) {
-            for width in [0, 1, 63, 64, 65, 1000, REDUCE_CHUNK, 6 * REDUCE_CHUNK + 777] {
+            for width in [0, 1, 63, 64, 65, 512, 513, 1000, 16_384, 16_385, 98_765, 300_000] {
                 let values = numbers(op, ty, width, &mut rng);
-                let expected = bytes_of(ty, &[reference(op, ty, &values)]);
+                let expected = bytes_of(ty, &[reference(op, ty, &values, chunk_of_all_lanes(width))]);
                 for device in crate::tested_devices::all() {
                     assert_eq!(reduce(device, op, ty, &values, None), expected, "{device} {op:?} {ty}, {width} lanes");
                 }
@@ -87,14 +92,15 @@ fn blocks_are_reduced_one_by_one() {
         (ReduceOp::Max, Type::I8),
         (ReduceOp::Or, Type::Bool),
     ] {
-        for width in [0, 1, 100, 5000, 3 * REDUCE_CHUNK + 5] {
+        for width in [0, 1, 100, 5000, 3 * MAX_REDUCE_CHUNK + 5] {
             let values = numbers(op, ty, width, &mut rng);
             // Blocks within a chunk, of several chunks, and wider than the launch; most with a shorter last one.
-            for block in [1, 7, 64, 1000, REDUCE_CHUNK, REDUCE_CHUNK + 11, usize::MAX] {
+            for block in [1, 7, 64, 1000, MAX_REDUCE_CHUNK, MAX_REDUCE_CHUNK + 11, usize::MAX] {
                 if width > 1000 && block == 1 {
                     continue;
                 }
-                let blocks = values.chunks(block).map(|values| reference(op, ty, values));
+                let chunk = if block < width { 16_384 } else { chunk_of_all_lanes(width) };
+                let blocks = values.chunks(block).map(|values| reference(op, ty, values, chunk));
                 let expected = bytes_of(ty, &blocks.collect::<Vec<_>>());
                 for device in crate::tested_devices::all() {
                     let actual = reduce(device, op, ty, &values, Some(block));

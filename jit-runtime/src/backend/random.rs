@@ -5,7 +5,7 @@ use crate::ir::kernel::{Access, Param};
 use crate::ir::op::{Op, ReduceOp};
 use crate::ir::random::{Case, Input};
 use crate::ir::types::Type;
-use crate::ir::{MAX_REDUCE_CHUNK, scalar};
+use crate::ir::{reduce_chunk, scalar};
 
 /// The bytes around a buffer, which must not be written.
 const PADDING: u8 = 0xa5;
@@ -57,7 +57,7 @@ impl Case {
             self.inputs.iter().zip(&self.kernel.params).map(|(i, p)| self.memory(i, *p)).collect();
         let arguments: Vec<RawArgument> = (0..memories.len()).map(|p| self.argument(p, &mut memories[p])).collect();
         let has_reductions = self.kernel.params.iter().any(|p| access(*p) == Some(Access::Reduce));
-        let piece = if has_reductions { MAX_REDUCE_CHUNK } else { piece.unwrap_or(usize::MAX) };
+        let piece = if has_reductions { self.chunk() } else { piece.unwrap_or(usize::MAX) };
         let mut first = 0;
         while first < self.width {
             let end = self.width.min(first.saturating_add(piece));
@@ -68,12 +68,17 @@ impl Case {
         (0..memories.len()).map(|p| self.output(p, &memories[p])).collect()
     }
 
+    /// The lanes that are reduced together.
+    fn chunk(&self) -> usize {
+        reduce_chunk(self.width, self.width)
+    }
+
     /// The arguments of a run that begins at a lane: each chunk of a reduction has a separate element.
     fn at_chunk(&self, arguments: &[RawArgument], first: usize) -> Vec<RawArgument> {
         let mut arguments = arguments.to_vec();
         for (argument, param) in arguments.iter_mut().zip(&self.kernel.params) {
             if access(*param) == Some(Access::Reduce) {
-                argument.word += (first / MAX_REDUCE_CHUNK * param.ty().size_bytes()) as u64;
+                argument.word += (first / self.chunk() * param.ty().size_bytes()) as u64;
             }
         }
         arguments
@@ -82,7 +87,7 @@ impl Case {
     fn memory(&self, input: &Input, param: Param) -> Memory {
         match input {
             Input::Buffer(_) if access(param) == Some(Access::Reduce) => {
-                let chunks = self.width.div_ceil(MAX_REDUCE_CHUNK);
+                let chunks = self.width.div_ceil(self.chunk());
                 Memory::new(&vec![0; chunks * param.ty().size_bytes()])
             }
             Input::Buffer(bytes) => Memory::new(bytes),

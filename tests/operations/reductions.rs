@@ -7,7 +7,7 @@ use jit::{FloatElement, Number};
 use crate::agree::{bits, on_each_device, resident, same};
 use crate::corners::Corners;
 
-const WIDTHS: [usize; 11] = [0, 1, 2, 17, 63, 64, 65, 1000, 16_384, 16_385, 80_001];
+const WIDTHS: [usize; 12] = [0, 1, 2, 17, 63, 64, 65, 1000, 16_384, 16_385, 80_001, 140_000];
 
 /// An element type, the type in which it is combined, and how the host combines two.
 trait Reducible: Corners + Number {
@@ -115,8 +115,8 @@ floats! {
     f64 in f64: |v| v, |v| v;
 }
 
-/// The result of a reduction in the documented order: in chunks of 16 384, each in 64 running results; the results of
-/// the chunks in pairs.
+/// The result of a reduction in the documented order: in chunks of 512 to 4096, each in 64 running results; the
+/// results of the chunks in pairs.
 fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) -> T::Wide {
     let values: Vec<T::Wide> = values.collect();
     let chunk = |lanes: &[T::Wide]| {
@@ -133,7 +133,8 @@ fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) ->
         }
         row[0]
     };
-    let mut results: Vec<T::Wide> = values.chunks(16_384).map(chunk).collect();
+    let lanes = [512, 1024, 2048].into_iter().find(|lanes| 32 * lanes >= values.len()).unwrap_or(4096);
+    let mut results: Vec<T::Wide> = values.chunks(lanes).map(chunk).collect();
     while results.len() > 1 {
         let pair = |pair: &[T::Wide]| pair[1..].iter().fold(pair[0], |a, b| T::combine(op, a, *b));
         results = results.chunks(2).map(pair).collect();

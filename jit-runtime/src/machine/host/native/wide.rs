@@ -3,7 +3,9 @@
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use super::matmul::kernel::Float;
+use super::matmul::kernel::{Float, Kernel, of_pairs};
+use super::matmul::pack::Source;
+use super::matmul::pairs::pair;
 use crate::ir::Type;
 
 /// An element type.
@@ -24,6 +26,24 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
 
     /// Rounds consecutive sums.
     fn narrow_all(sums: &[Self::Wide], target: &mut [Self]);
+
+    /// How products of two numbers are added at once, if the processor does so.
+    fn pairing() -> Option<Pairing<Self>> {
+        None
+    }
+}
+
+/// Sums of pairs of products.
+#[derive(Clone, Copy)]
+pub(super) struct Pairing<T: Element> {
+    /// The kernel, whose factors are pairs in the bits of the wide type.
+    pub(super) kernel: Kernel<T::Wide>,
+    /// Copies factors in pairs, as [`pair`].
+    ///
+    /// # Safety
+    ///
+    /// As [`pair`].
+    pub(super) pair: unsafe fn(&Source<T>, *mut T::Wide) -> (Source<T::Wide>, u16),
 }
 
 macro_rules! floats {
@@ -59,7 +79,7 @@ macro_rules! floats {
 floats!(f32 F32 f64 F64);
 
 macro_rules! halves {
-    ($($ty:ident by $widen_all:path, $narrow_all:path;)*) => {$(
+    ($($ty:ident by $widen_all:path, $narrow_all:path $(, $pairing:expr)?;)*) => {$(
         impl Element for $ty {
             type Wide = f32;
             const WIDE: Type = Type::F32;
@@ -84,13 +104,19 @@ macro_rules! halves {
             fn narrow(sum: f32) -> $ty {
                 $ty::from_f32(sum)
             }
+
+            $(
+                fn pairing() -> Option<Pairing<$ty>> {
+                    $pairing
+                }
+            )?
         }
     )*};
 }
 
 halves! {
     f16 by widen_f16, narrow_f16;
-    bf16 by widen_bf16, narrow_bf16;
+    bf16 by widen_bf16, narrow_bf16, of_pairs().map(|kernel| Pairing { kernel, pair });
 }
 
 #[inline(always)]

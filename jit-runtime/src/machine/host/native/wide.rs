@@ -119,9 +119,26 @@ halves! {
     bf16 by widen_bf16, narrow_bf16, of_pairs().map(|kernel| Pairing { kernel, pair });
 }
 
-#[inline(always)]
 fn widen_f16(source: &[f16], target: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has the instructions.
+        return unsafe { widen_f16_avx512(source, target) };
+    }
     source.convert_to_f32_slice(target);
+}
+
+/// Converts sixteen at once.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn widen_f16_avx512(source: &[f16], target: &mut [f32]) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm512_cvtph_ps, _mm512_storeu_ps};
+    let ((halves, rest), (wide, wide_rest)) = (source.as_chunks::<16>(), target.as_chunks_mut::<16>());
+    for (halves, wide) in halves.iter().zip(wide) {
+        // SAFETY: both have sixteen numbers.
+        unsafe { _mm512_storeu_ps(wide.as_mut_ptr(), _mm512_cvtph_ps(_mm256_loadu_si256(halves.as_ptr().cast()))) };
+    }
+    rest.convert_to_f32_slice(wide_rest);
 }
 
 #[inline(always)]
@@ -192,6 +209,13 @@ mod tests {
         let mut wide = vec![0.0; halves.len()];
         bf16::widen_all(&halves, &mut wide);
         assert!(halves.iter().zip(&wide).all(|(half, wide)| half.to_f32().to_bits() == wide.to_bits()));
+        let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).filter(|half| !half.is_nan()).collect();
+        let mut wide = vec![0.0; halves.len()];
+        f16::widen_all(&halves, &mut wide);
+        assert!(halves.iter().zip(&wide).all(|(half, wide)| half.to_f32().to_bits() == wide.to_bits()));
+        let mut nan = [0.0; 17];
+        f16::widen_all(&[f16::NAN; 17], &mut nan);
+        assert!(nan.iter().all(|number| number.is_nan()));
         // Bits around each number and in the middle between two, infinities, NaN.
         let near = [0_u32, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
         let sums: Vec<f32> =

@@ -1,10 +1,10 @@
 //! Squares of sixteen numbers of four bytes, transposed in registers of 64 bytes.
 
+use super::super::vector::Lane;
 use super::Source;
-use crate::machine::host::native::matmul::vector::Lane;
 
-/// Transposes the whole squares of a source, if the numbers have four bytes and the processor has the registers. Returns
-/// how many items and numbers of each they cover.
+/// Transposes the whole squares of a source, if the numbers have four bytes and the processor has the registers.
+/// Returns how many items and numbers of each they cover.
 ///
 /// # Safety
 ///

@@ -166,6 +166,7 @@ const ROWS: &[Row] = &[
     Row { name: "G33a", what: "product of 32 × 784 and the transpose of 128 × 784", run: general::layers::linear },
     Row { name: "G33b", what: "product of `bf16`, 256 × 512 and the transpose of 384 × 512",
         run: general::layers::halves },
+    Row { name: "G33c", what: "100 000 rows by a layer of 16 × 16 with bias and ReLU", run: general::layers::narrow },
     Row { name: "G34", what: "sums along both axes, 1500 × 2000", run: general::arrangements::integral_image },
     Row { name: "G35", what: "Cholesky's factors of 300 000 matrices, 4 × 4",
         run: general::arrangements::small_matrices },

@@ -176,3 +176,27 @@ pub(crate) fn halves(bench: &Bench) -> Result<(), RowError> {
     };
     program.run(bench)
 }
+
+/// G33c: a narrow layer with bias and activation, for many rows.
+pub(crate) fn narrow(bench: &Bench) -> Result<(), RowError> {
+    const SIZES: [usize; 3] = [100_000, 16, 16];
+    let [rows, inner, columns] = SIZES;
+    let (a, b, c) = (random(rows * inner, 1), random(columns * inner, 2), random(columns, 3));
+    let x = Tensor::from_array(resident(a.clone())?, [rows, inner]);
+    let weights = Tensor::from_array(resident(b.clone())?, [columns, inner]);
+    let bias = Tensor::from_array(resident(c.clone())?, [columns]);
+    let program = Program {
+        workload: "G33c",
+        tolerance: 1e-4,
+        jit: &|| jit::nn::relu(&(x.matmul(&weights.transpose()) + &bias)),
+        frozen: None,
+        rust: &|threads| {
+            let mut layer = plain_product(threads, &a, &b, SIZES);
+            threads.chunks(&mut layer, columns, |_, sums| {
+                sums.iter_mut().zip(&c).for_each(|(sum, bias)| *sum = (*sum + bias).max(0.0));
+            });
+            layer
+        },
+    };
+    program.run(bench)
+}

@@ -3,7 +3,9 @@
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use super::matmul::kernel::Float;
+use super::matmul::kernel::{Float, Kernel, of_pairs};
+use super::matmul::pack::Source;
+use super::matmul::pairs::pair;
 use crate::ir::Type;
 
 /// An element type.
@@ -24,6 +26,24 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
 
     /// Rounds consecutive sums.
     fn narrow_all(sums: &[Self::Wide], target: &mut [Self]);
+
+    /// How products of two numbers are added at once, if the processor does so.
+    fn pairing() -> Option<Pairing<Self>> {
+        None
+    }
+}
+
+/// Sums of pairs of products.
+#[derive(Clone, Copy)]
+pub(super) struct Pairing<T: Element> {
+    /// The kernel, whose factors are pairs in the bits of the wide type.
+    pub(super) kernel: Kernel<T::Wide>,
+    /// Copies factors in pairs, as [`pair`].
+    ///
+    /// # Safety
+    ///
+    /// As [`pair`].
+    pub(super) pair: unsafe fn(&Source<T>, *mut T::Wide) -> (Source<T::Wide>, u16),
 }
 
 macro_rules! floats {
@@ -59,7 +79,7 @@ macro_rules! floats {
 floats!(f32 F32 f64 F64);
 
 macro_rules! halves {
-    ($($ty:ident by $widen_all:path, $narrow_all:path;)*) => {$(
+    ($($ty:ident by $widen_all:path, $narrow_all:path $(, $pairing:expr)?;)*) => {$(
         impl Element for $ty {
             type Wide = f32;
             const WIDE: Type = Type::F32;
@@ -84,18 +104,41 @@ macro_rules! halves {
             fn narrow(sum: f32) -> $ty {
                 $ty::from_f32(sum)
             }
+
+            $(
+                fn pairing() -> Option<Pairing<$ty>> {
+                    $pairing
+                }
+            )?
         }
     )*};
 }
 
 halves! {
     f16 by widen_f16, narrow_f16;
-    bf16 by widen_bf16, narrow_bf16;
+    bf16 by widen_bf16, narrow_bf16, of_pairs().map(|kernel| Pairing { kernel, pair });
 }
 
-#[inline(always)]
 fn widen_f16(source: &[f16], target: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has the instructions.
+        return unsafe { widen_f16_avx512(source, target) };
+    }
     source.convert_to_f32_slice(target);
+}
+
+/// Converts sixteen at once.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn widen_f16_avx512(source: &[f16], target: &mut [f32]) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm512_cvtph_ps, _mm512_storeu_ps};
+    let ((halves, rest), (wide, wide_rest)) = (source.as_chunks::<16>(), target.as_chunks_mut::<16>());
+    for (halves, wide) in halves.iter().zip(wide) {
+        // SAFETY: both have sixteen numbers.
+        unsafe { _mm512_storeu_ps(wide.as_mut_ptr(), _mm512_cvtph_ps(_mm256_loadu_si256(halves.as_ptr().cast()))) };
+    }
+    rest.convert_to_f32_slice(wide_rest);
 }
 
 #[inline(always)]
@@ -166,6 +209,13 @@ mod tests {
         let mut wide = vec![0.0; halves.len()];
         bf16::widen_all(&halves, &mut wide);
         assert!(halves.iter().zip(&wide).all(|(half, wide)| half.to_f32().to_bits() == wide.to_bits()));
+        let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).filter(|half| !half.is_nan()).collect();
+        let mut wide = vec![0.0; halves.len()];
+        f16::widen_all(&halves, &mut wide);
+        assert!(halves.iter().zip(&wide).all(|(half, wide)| half.to_f32().to_bits() == wide.to_bits()));
+        let mut nan = [0.0; 17];
+        f16::widen_all(&[f16::NAN; 17], &mut nan);
+        assert!(nan.iter().all(|number| number.is_nan()));
         // Bits around each number and in the middle between two, infinities, NaN.
         let near = [0_u32, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
         let sums: Vec<f32> =

@@ -1,10 +1,11 @@
 //! Products of floats.
 
 use super::super::super::threads;
-use super::super::wide::Element;
+use super::super::wide::{Element, Pairing};
 use super::super::{Context, Elements, Operand, Step};
 use super::kernel::{Float, Kernel, Part};
 use super::pack::{Source, pack};
+use super::pairs::Least;
 use super::tile::{Division, Tile};
 use super::vector::Lane;
 use super::{MatMul, step};
@@ -50,15 +51,16 @@ fn multiply<T: Element, S: Element<Wide = T::Wide>>(
     let division = Division::new(product, parts, threads());
     let sums = product.rows as f64 * product.columns as f64 * product.batch as f64;
     let scale = size_of::<T::Wide>() as f64 / size_of::<f32>() as f64;
-    let estimate_ns = scale * sums * (NS_PER_SUM * parts as f64 + NS_PER_PRODUCT * product.inner as f64);
+    let kernels = Kernels { single: best(product.columns), pairs: T::pairing() };
+    let ns_per_product = if kernels.pairs.is_some() { NS_PER_PRODUCT / 2.0 } else { NS_PER_PRODUCT };
+    let estimate_ns = scale * sums * (NS_PER_SUM * parts as f64 + ns_per_product * product.inner as f64);
     let step = step(context, operands, division.units(), estimate_ns);
-    let kernel = best::<T::Wide>(product.columns);
     let [a, b, c] = operands;
     let (a, b, c) = (Elements::<T>::of(a), Elements::<T>::of(b), Elements::<S>::of(c));
     let run = move |unit: usize| {
         for tile in division.unit(unit) {
             // SAFETY: the sizes were checked; `a` and `b` are only read, and tiles are disjoint.
-            unsafe { compute(&kernel, &product, &tile, (a, b, c)) };
+            unsafe { compute(&kernels, &product, &tile, (a, b, c)) };
         }
     };
     // SAFETY: the function reads `a` and `b` and writes disjoint tiles of `c`.
@@ -74,24 +76,65 @@ pub(in super::super) fn best<T: Float>(columns: usize) -> Kernel<T> {
     *fast.iter().find(is_wide).unwrap_or(&fast[fast.len() - 1])
 }
 
+/// The kernels for factors of a type.
+pub(super) struct Kernels<T: Element> {
+    /// The one for factors in the type of sums.
+    pub(super) single: Kernel<T::Wide>,
+    /// That for pairs of factors, if the processor has one. It takes precedence where it computes the same bits.
+    pub(super) pairs: Option<Pairing<T>>,
+}
+
+impl<T: Element> Kernels<T> {
+    /// Converts factors of the same sums, to the type of sums or in pairs, and returns the kernel for them.
+    ///
+    /// # Safety
+    ///
+    /// The factors must be readable, and the targets have space for them.
+    unsafe fn convert(
+        &self,
+        least: &mut Least,
+        [a, b]: [Source<T>; 2],
+        [a_target, b_target]: [*mut T::Wide; 2],
+    ) -> (&Kernel<T::Wide>, [Source<T::Wide>; 2]) {
+        // SAFETY: the caller's promise; one of the strides is 1.
+        unsafe {
+            if let Some(Pairing { kernel, pair }) = &self.pairs
+                && least.excludes_subnormals()
+            {
+                let ((a_pairs, a_least), (b_pairs, b_least)) = (pair(&a, a_target), pair(&b, b_target));
+                least.include(a_least, b_least);
+                if least.excludes_subnormals() {
+                    return (kernel, [a_pairs, b_pairs]);
+                }
+            }
+            (&self.single, [a.widened(a_target), b.widened(b_target)])
+        }
+    }
+
+    /// The columns of all panels for so many columns, with any of the kernels.
+    fn panel_columns(&self, columns: usize) -> usize {
+        let pairs = self.pairs.as_ref().map_or(0, |pairs| columns.next_multiple_of(pairs.kernel.columns));
+        columns.next_multiple_of(self.single.columns).max(pairs)
+    }
+}
+
 /// Computes a tile. Elements that are not of the type of sums are converted while they are copied.
 ///
 /// # Safety
 ///
 /// The matrices, and the results of all parts, must be as large as the product requires, and no other thread may access
-/// the tile. The processor must have the instructions of the kernel.
+/// the tile. The processor must have the instructions of the kernels.
 pub(super) unsafe fn compute<T: Element, S: Element<Wide = T::Wide>>(
-    kernel: &Kernel<T::Wide>,
+    kernels: &Kernels<T>,
     product: &MatMul,
     tile: &Tile,
     (a, b, c): (Elements<T>, Elements<T>, Elements<S>),
 ) {
     let (c_first, c_down) = product.c(tile);
-    let panels = tile.columns.div_ceil(kernel.columns);
     let length = tile.inner.min(PANEL);
     let if_narrow = |is_narrow: bool, elements: usize| if is_narrow { elements } else { 0 };
     let lengths = [
-        panels * kernel.columns * length,
+        kernels.panel_columns(tile.columns) * length,
         if_narrow(!T::IS_WIDE, tile.rows * length),
         if_narrow(!T::IS_WIDE, tile.columns * length),
         if_narrow(!S::IS_WIDE, tile.rows * tile.columns),
@@ -101,28 +144,21 @@ pub(super) unsafe fn compute<T: Element, S: Element<Wide = T::Wide>>(
         let copies = at(0);
         let target = c.first.wrapping_add(c_first);
         let (sums, sums_down) = if S::IS_WIDE { (target.cast(), c_down) } else { (at(3), tile.columns) };
+        let mut least = Least::NONE;
         // A sum of nothing is zero, so there is at least one step.
         for first in (0..tile.inner.max(1)).step_by(PANEL) {
             let inner = PANEL.min(tile.inner - first);
-            let rows = Matrix::of(a, product.a(tile), (tile.rows, inner), [0, first]);
-            let columns = Matrix::of(b, product.b(tile), (inner, tile.columns), [first, 0]);
+            let factors = factors(product, tile, (a, b), first, inner);
             // SAFETY: the scratch memory is large enough for these copies.
-            let (rows, columns) = unsafe { (rows.widened(at(1)), columns.widened(at(2))) };
-            let source = Source {
-                first: columns.first,
-                items: tile.columns,
-                item_stride: columns.across,
-                inner,
-                inner_stride: columns.down,
-            };
+            let (kernel, [rows, columns]) = unsafe { kernels.convert(&mut least, factors, [at(1), at(2)]) };
             // SAFETY: as above.
-            unsafe { pack_panels(&source, kernel.columns, copies) };
+            unsafe { pack_panels(&columns, kernel.columns, copies) };
             let part = Part {
-                inner,
+                inner: rows.inner,
                 a: rows.first,
                 rows: tile.rows,
-                a_down: rows.down,
-                a_across: rows.across,
+                a_down: rows.item_stride,
+                a_across: rows.inner_stride,
                 b: copies,
                 c: sums,
                 c_down: sums_down,
@@ -149,41 +185,42 @@ pub(super) unsafe fn compute<T: Element, S: Element<Wide = T::Wide>>(
     });
 }
 
-/// A part of a matrix in memory. One of the strides is 1.
-struct Matrix<T> {
-    first: *const T,
-    rows: usize,
-    columns: usize,
-    down: usize,
-    across: usize,
+/// The rows and the columns of a tile, as far as a part of its sums reads them.
+fn factors<T>(
+    product: &MatMul,
+    tile: &Tile,
+    (a, b): (Elements<T>, Elements<T>),
+    first_inner: usize,
+    inner: usize,
+) -> [Source<T>; 2] {
+    let source = |all: Elements<T>, first: usize, items: usize, item_stride: usize, inner_stride: usize| Source {
+        first: all.first.cast_const().wrapping_add(first + first_inner * inner_stride),
+        items,
+        item_stride,
+        inner,
+        inner_stride,
+    };
+    let (a_first, a_down, a_across) = product.a(tile);
+    let (b_first, b_down, b_across) = product.b(tile);
+    [source(a, a_first, tile.rows, a_down, a_across), source(b, b_first, tile.columns, b_across, b_down)]
 }
 
-impl<T: Element> Matrix<T> {
-    /// The part of a tile's factor that begins at a row and a column.
-    fn of(
-        all: Elements<T>,
-        (first, down, across): (usize, usize, usize),
-        (rows, columns): (usize, usize),
-        [row, column]: [usize; 2],
-    ) -> Matrix<T> {
-        let first = all.first.cast_const().wrapping_add(first + row * down + column * across);
-        Matrix { first, rows, columns, down, across }
-    }
-
+impl<T: Element> Source<T> {
     /// The same numbers in the type of sums: where they are if they have it, otherwise copied. Lines that are
     /// consecutive in memory stay so.
     ///
     /// # Safety
     ///
-    /// The matrix must be readable, and the target have space for its numbers if they are copied.
-    unsafe fn widened(self, target: *mut T::Wide) -> Matrix<T::Wide> {
-        let Matrix { first, rows, columns, down, across } = self;
+    /// The numbers must be readable, one of the strides be 1, and the target have space for them if they are copied.
+    unsafe fn widened(self, target: *mut T::Wide) -> Source<T::Wide> {
+        let Source { first, items, item_stride, inner, inner_stride } = self;
         if T::IS_WIDE {
-            return Matrix { first: first.cast(), rows, columns, down, across };
+            return Source { first: first.cast(), items, item_stride, inner, inner_stride };
         }
-        let is_row_major = across == 1;
-        let (lines, length, stride) = if is_row_major { (rows, columns, down) } else { (columns, rows, across) };
-        let (down, across) = if is_row_major { (length, 1) } else { (1, length) };
+        let is_line_item = inner_stride == 1;
+        let (lines, length, stride) =
+            if is_line_item { (items, inner, item_stride) } else { (inner, items, inner_stride) };
+        let (item_stride, inner_stride) = if is_line_item { (length, 1) } else { (1, length) };
         // Lines without anything between them are one.
         let (lines, length) = if stride == length { (1, lines * length) } else { (lines, length) };
         for line in 0..lines {
@@ -193,7 +230,7 @@ impl<T: Element> Matrix<T> {
                 T::widen_all(source, std::slice::from_raw_parts_mut(target.add(line * length), length));
             }
         }
-        Matrix { first: target, rows, columns, down, across }
+        Source { first: target, items, item_stride, inner, inner_stride }
     }
 }
 

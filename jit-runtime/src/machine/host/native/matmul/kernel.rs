@@ -7,6 +7,8 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
+#[cfg(target_arch = "x86_64")]
+use super::vector::Pairs;
 use super::vector::{Lane, Vector};
 
 /// The most rows that a kernel computes at once, on any processor.
@@ -165,6 +167,19 @@ unsafe fn add_products<V: Vector, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
+/// Calls a function with as many rows and registers as a part has.
+macro_rules! call_for_size {
+    ($part:ident: $function:ident::<$register:ty>$arguments:tt, $($rows:literal)*) => {
+        match ($part.rows, $part.columns <= <$register>::LANES) {
+            $(
+                ($rows, true) => $function::<$register, $rows, 1>$arguments,
+                ($rows, false) => $function::<$register, $rows, 2>$arguments,
+            )*
+            _ => {}
+        }
+    };
+}
+
 /// Makes a kernel from registers, the instructions that it needs, and the numbers of rows that it can compute.
 macro_rules! kernel {
     ($name:ident: $register:ty, $(#[$features:meta])? $($rows:literal)*) => {
@@ -172,14 +187,9 @@ macro_rules! kernel {
         unsafe fn $name(part: &Part<<$register as Vector>::Lane>) {
             // SAFETY: the caller's promise.
             unsafe {
-                match (part.rows, part.columns <= <$register>::LANES, part.window) {
-                    $(
-                        ($rows, true, None) => compute_rows::<$register, $rows, 1>(part),
-                        ($rows, false, None) => compute_rows::<$register, $rows, 2>(part),
-                        ($rows, true, Some(window)) => compute_window::<$register, $rows, 1>(part, window),
-                        ($rows, false, Some(window)) => compute_window::<$register, $rows, 2>(part, window),
-                    )*
-                    _ => {}
+                match part.window {
+                    None => call_for_size!(part: compute_rows::<$register>(part), $($rows)*),
+                    Some(window) => call_for_size!(part: compute_window::<$register>(part, window), $($rows)*),
                 }
             }
         }
@@ -194,6 +204,23 @@ kernel!(f64_avx512: __m512d, #[target_feature(enable = "avx512f")] 1 2 3 4 5 6 7
 kernel!(f32_avx2: __m256, #[target_feature(enable = "avx2,fma")] 1 2 3 4 5 6);
 #[cfg(target_arch = "x86_64")]
 kernel!(f64_avx2: __m256d, #[target_feature(enable = "avx2,fma")] 1 2 3 4 5 6);
+/// Has no windows.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512bf16")]
+unsafe fn bf16_pairs(part: &Part<f32>) {
+    // SAFETY: the caller's promise.
+    unsafe { call_for_size!(part: compute_rows::<Pairs>(part), 1 2 3 4 5 6 7 8 9 10 11 12) }
+}
+
+/// The kernel of factors of `bf16` in pairs, if this processor can run it. It computes no windows.
+pub(in super::super) fn of_pairs() -> Option<Kernel<f32>> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512bf16") {
+        return Some(Kernel { rows: 12, columns: VECTORS * Pairs::LANES, compute: bf16_pairs });
+    }
+    None
+}
+
 kernel!(f32_any: [f32; 4], 1 2 3 4);
 kernel!(f64_any: [f64; 2], 1 2 3 4);
 

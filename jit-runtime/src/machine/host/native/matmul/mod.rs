@@ -6,12 +6,14 @@
 //! | floats: panels of the factors, and sums of parts | `float` |
 //! | what is computed in registers | `kernel`, `vector` |
 //! | copies of the factors, in the order of the kernel | `pack` |
+//! | factors of `bf16` in pairs, for processors that add two products at once | `pairs` |
 //! | integers | `other` |
 //!
 //! Each element of `f32` and `f64` is the sum of its products in ascending order, each added with a single rounding, as
 //! by `mul_add`. Long sums of which there are few are computed in parts, which are added in ascending order; the parts
 //! depend on the shape alone. So the bits depend neither on the threads nor on the instructions of the processor.
-//! Halves become `f32` while they are copied; their sums, of the same order, are rounded once. Integers wrap.
+//! Halves become `f32` while they are copied, or pairs of `bf16`; their sums, of the same order, are rounded once.
+//! Integers wrap.
 
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ pub(super) mod float;
 pub(super) mod kernel;
 mod other;
 pub(super) mod pack;
+pub(super) mod pairs;
 #[cfg(test)]
 mod tests;
 

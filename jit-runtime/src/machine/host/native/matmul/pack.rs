@@ -2,6 +2,8 @@
 
 use super::vector::Lane;
 
+mod wide;
+
 /// The rows and columns of a square that is transposed in registers.
 const SQUARE: usize = 8;
 
@@ -56,6 +58,26 @@ unsafe fn copy_rows<T: Lane>(source: &Source<T>, width: usize, target: *mut T) {
 ///
 /// As [`pack`].
 unsafe fn transpose<T: Lane>(source: &Source<T>, width: usize, target: *mut T) {
+    // SAFETY: the caller's promise; the parts are those of the source. Numbers of four bytes are transposed as such.
+    unsafe {
+        let (items, inner) = wide::transpose(source, width, target);
+        let below = Source { inner: source.inner - inner, ..part_of(source, 0, inner, items) };
+        transpose_narrow(&below, width, target.add(inner * width));
+        let beside = part_of(source, items, 0, source.items - items);
+        transpose_narrow(&beside, width, target.add(items));
+    }
+}
+
+/// Some items, from one of their numbers on. The length is that of the source.
+fn part_of<T>(source: &Source<T>, item: usize, inner: usize, items: usize) -> Source<T> {
+    let first = source.first.wrapping_add(item * source.item_stride + inner * source.inner_stride);
+    Source { first, items, ..*source }
+}
+
+/// # Safety
+///
+/// As [`pack`].
+unsafe fn transpose_narrow<T: Lane>(source: &Source<T>, width: usize, target: *mut T) {
     let (whole_items, whole_inner) = (source.items / SQUARE * SQUARE, source.inner / SQUARE * SQUARE);
     // SAFETY: the caller's promise; squares are inside of the part.
     unsafe {
@@ -101,6 +123,28 @@ unsafe fn transpose_each<T: Lane>(
                 *target.add(inner * width + item) =
                     *source.first.add(item * source.item_stride + inner * source.inner_stride);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_of_any_number_and_length_are_transposed() {
+        for (items, inner) in [(1, 1), (7, 40), (8, 16), (16, 16), (16, 15), (17, 33), (31, 64), (32, 50), (29, 7)] {
+            let (width, stride) = (32, inner + 3);
+            let numbers: Vec<f32> = (1..=items * stride).map(|number| number as f32).collect();
+            let source = Source { first: numbers.as_ptr(), items, item_stride: stride, inner, inner_stride: 1 };
+            let mut target = vec![-1.0; inner * width];
+            // SAFETY: the source and the target have these sizes.
+            unsafe { pack(&source, width, target.as_mut_ptr()) };
+            let number = |position: usize| {
+                let (step, item) = (position / width, position % width);
+                if item < items { numbers[item * stride + step] } else { 0.0 }
+            };
+            assert!((0..inner * width).all(|position| target[position] == number(position)), "{items}, {inner}");
         }
     }
 }

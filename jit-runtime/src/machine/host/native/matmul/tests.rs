@@ -3,9 +3,12 @@
 use super::super::Elements;
 use super::super::tests::{XorShift, operand, run, values};
 use super::super::wide::Element;
+use super::float::Kernels;
 use super::kernel::{Float, Kernel};
 use super::tile::{Division, Tile};
 use super::{MatMul, float};
+use half::bf16;
+
 use crate::ir::Type;
 use crate::launch::native::{Call, Operand};
 use crate::launch::set_threads;
@@ -60,9 +63,10 @@ fn computed<T: Float + Element<Wide = T>>(kernel: &Kernel<T>, product: &MatMul, 
     let mut sums = vec![T::ZERO; len * parts];
     let [a, b, c] = [a, b, &mut sums[..]].map(|all| Elements { first: all.as_mut_ptr(), len: all.len() });
     let division = Division::new(*product, parts, 3);
+    let kernels = Kernels { single: *kernel, pairs: None };
     for tile in (0..division.units()).flat_map(|unit| division.unit(unit)) {
         // SAFETY: the matrices have the lengths of the product, and the kernel was offered for this processor.
-        unsafe { float::compute::<T, T>(kernel, product, &tile, (a, b, c)) };
+        unsafe { float::compute::<T, T>(&kernels, product, &tile, (a, b, c)) };
     }
     let part = |index: usize| (0..parts).map(|part| sums[part * len + index]).reduce(T::add).unwrap();
     (0..len).map(part).collect()
@@ -85,6 +89,70 @@ fn check_kernels<T: Float + Element<Wide = T> + PartialEq + std::fmt::Debug>(fro
 fn every_kernel_adds_the_products_in_ascending_order() {
     check_kernels::<f32>(|number| number as f32);
     check_kernels::<f64>(|number| number);
+}
+
+/// Sums of products of `bf16`, each part of them, with the kernels.
+fn sums_of_halves(kernels: &Kernels<bf16>, product: &MatMul, a: &mut [bf16], b: &mut [bf16]) -> Vec<f32> {
+    let parts = product.parts();
+    let mut sums = vec![0.0_f32; product.rows * product.columns * parts];
+    let c = Elements { first: sums.as_mut_ptr(), len: sums.len() };
+    let [a, b] = [a, b].map(|all| Elements { first: all.as_mut_ptr(), len: all.len() });
+    let division = Division::new(*product, parts, 3);
+    for tile in (0..division.units()).flat_map(|unit| division.unit(unit)) {
+        // SAFETY: the matrices have the lengths of the product, and the kernels were offered for this processor.
+        unsafe { float::compute::<bf16, f32>(kernels, product, &tile, (a, b, c)) };
+    }
+    sums
+}
+
+#[test]
+fn pairs_of_products_are_added_with_the_bits_of_single_ones() {
+    let mut random = XorShift(9);
+    let number = |random: &mut XorShift, lowest: i32, exponents: u64| {
+        let fraction = 1.0 + (random.next() >> 57) as f32 / 128.0;
+        let sign = if random.next() >> 63 == 0 { 1.0 } else { -1.0 };
+        bf16::from_f32(sign * fraction * 2_f32.powi(lowest + (random.next() >> 20) as i32 % exponents as i32))
+    };
+    // The lowest exponents of the factors: ordinary, almost subnormal sums, subnormal sums, subnormal factors, overflow.
+    let scales = [(-5, -5, 8), (-58, -54, 3), (-64, -64, 30), (-133, 0, 20), (0, -133, 20), (61, 60, 5)];
+    for product in SHAPES.into_iter().flat_map(all_forms) {
+        let [a_len, b_len, _] = product.lens().unwrap();
+        for (case, (a_lowest, b_lowest, exponents)) in scales.into_iter().enumerate() {
+            let mut factors = |len: usize, lowest: i32| -> Vec<bf16> {
+                (0..len).map(|_| number(&mut random, lowest, exponents)).collect()
+            };
+            let (mut a, mut b) = (factors(a_len, a_lowest), factors(b_len, b_lowest));
+            // Zeros, and in the last case infinities and NaN.
+            for (position, factor) in a.iter_mut().chain(&mut b).enumerate() {
+                match (position % 31, case) {
+                    (3, _) => *factor = bf16::NEG_ZERO,
+                    (5, 5) => *factor = [bf16::INFINITY, bf16::NEG_INFINITY, bf16::NAN][position % 3],
+                    _ => {}
+                }
+            }
+            let single = float::best(product.columns);
+            let wanted = sums_of_halves(&Kernels { single, pairs: None }, &product, &mut a, &mut b);
+            let kernels = Kernels { single, pairs: bf16::pairing() };
+            let sums = sums_of_halves(&kernels, &product, &mut a, &mut b);
+            let is_same =
+                |(sum, wanted): (&f32, &f32)| sum.to_bits() == wanted.to_bits() || sum.is_nan() && wanted.is_nan();
+            assert!(sums.iter().zip(&wanted).all(is_same), "case {case}, {product:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_go_on_in_singles_after_subnormal_ones() {
+    // The first panel has subnormal sums, the second one has not.
+    let product = MatMul::new(5, 600, 33);
+    let tiny = |step: usize| if step < 256 { 2_f32.powi(-66) } else { 2_f32.powi(-50) };
+    let mut a: Vec<bf16> = (0..5 * 600).map(|index| bf16::from_f32(tiny(index % 600))).collect();
+    let mut b: Vec<bf16> = (0..600 * 33).map(|index| bf16::from_f32(tiny(index / 33))).collect();
+    let mut sums = [None, bf16::pairing()]
+        .map(|pairs| sums_of_halves(&Kernels { single: float::best(33), pairs }, &product, &mut a, &mut b));
+    assert_eq!(sums[0][0], 256.0 * 2_f32.powi(-132) + 344.0 * 2_f32.powi(-100));
+    let paired = std::mem::take(&mut sums[1]);
+    assert_eq!(sums[0], paired);
 }
 
 #[test]

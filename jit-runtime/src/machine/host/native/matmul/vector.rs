@@ -5,6 +5,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
+#[cfg(target_arch = "x86_64")]
+use std::mem::transmute;
 
 /// A register of floats.
 pub(in super::super) trait Vector: Copy {
@@ -235,4 +237,54 @@ x86_registers! {
         first __mmask8 by _mm512_maskz_loadu_pd _mm512_mask_storeu_pd _mm512_maskz_expand_pd _mm512_maskz_compress_pd;
     __m256 of 8 f32: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps;
     __m256d of 4 f64: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_fmadd_pd;
+}
+
+/// A register of pairs of `bf16`, in the bits of lanes of `f32`. Sums are lanes of `f32`.
+///
+/// An instruction adds two products to each sum, first that of the upper halves, each rounded once. Where no factor and
+/// no sum is subnormal, these are the bits of two `mul_add`; other ones are zeros to it.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct Pairs(__m512);
+
+#[cfg(target_arch = "x86_64")]
+impl Vector for Pairs {
+    type Lane = f32;
+    const LANES: usize = <__m512 as Vector>::LANES;
+
+    #[inline(always)]
+    unsafe fn splat(lane: f32) -> Self {
+        // SAFETY: the caller's promise, which is that of the register.
+        Pairs(unsafe { <__m512 as Vector>::splat(lane) })
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: *const f32) -> Self {
+        // SAFETY: as above.
+        Pairs(unsafe { <__m512 as Vector>::load(source) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut f32) {
+        // SAFETY: as above.
+        unsafe { self.0.store(target) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Self, addend: Self) -> Self {
+        // SAFETY: the processor has the instruction. Registers of either type have the same bits.
+        Pairs(unsafe { _mm512_dpbf16_ps(addend.0, transmute(self.0), transmute(factor.0)) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(source: *const f32, lanes: usize) -> Self {
+        // SAFETY: as above.
+        Pairs(unsafe { <__m512 as Vector>::load_first(source, lanes) })
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(self, target: *mut f32, lanes: usize) {
+        // SAFETY: as above.
+        unsafe { self.0.store_first(target, lanes) }
+    }
 }

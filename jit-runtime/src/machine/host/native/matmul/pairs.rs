@@ -1,8 +1,8 @@
 //! Factors of `bf16` in pairs of consecutive numbers of a sum, for processors that multiply and add pairs.
 //!
 //! The first number of a pair is in the upper half, which is added first: so products are added in ascending order,
-//! each with a single rounding, as elsewhere. The instruction regards subnormal factors and sums as zeros. So pairs are used
-//! only where there are none, which the least factors show ([`Least`]), and the bits are those of the other kernels.
+//! each with a single rounding, as elsewhere. The instruction regards subnormal factors and sums as zeros. So pairs are
+//! used only where there are none, which the least factors show ([`Least`]), and the bits are those of the other kernels.
 
 use half::bf16;
 

@@ -2,7 +2,7 @@
 //!
 //! The first number of a pair is in the upper half, which is added first: so products are added in ascending order,
 //! each with a single rounding, as elsewhere. The instruction regards subnormal factors and sums as zeros. So pairs are
-//! used only where there are none, which the least factors show ([`Least`]), and the bits are those of the other kernels.
+//! used only where there are none, which the least factors show ([`Least`]). The bits are those of other kernels.
 
 use half::bf16;
 

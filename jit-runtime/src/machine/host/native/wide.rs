@@ -43,8 +43,11 @@ pub(super) struct Pairing<T: Element> {
     /// # Safety
     ///
     /// As [`pair`].
-    pub(super) pair: unsafe fn(&Source<T>, *mut T::Wide) -> (Source<T::Wide>, u16),
+    pub(super) pair: Pair<T>,
 }
+
+/// A function that copies factors in pairs, and returns the least magnitude, too.
+type Pair<T> = unsafe fn(&Source<T>, *mut <T as Element>::Wide) -> (Source<<T as Element>::Wide>, u16);
 
 macro_rules! floats {
     ($($ty:ident $name:ident)*) => {$(

@@ -1,8 +1,8 @@
 //! Factors of `bf16` in pairs of consecutive numbers of a sum, for processors that multiply and add pairs.
 //!
-//! The first number of a pair is in the upper half, which is added first: so products are added in ascending order, each
-//! with a single rounding, as elsewhere. The instruction regards subnormal factors and sums as zeros. So pairs are used
-//! only where there are none, which the least factors show ([`Least`]), and the bits are those of the other kernels.
+//! The first number of a pair is in the upper half, which is added first: so products are added in ascending order,
+//! each with a single rounding, as elsewhere. The instruction regards subnormal factors and sums as zeros. So pairs are
+//! used only where there are none, which the least factors show ([`Least`]). The bits are those of other kernels.
 
 use half::bf16;
 
@@ -12,9 +12,9 @@ use super::pack::Source;
 const MAGNITUDE: u16 = 0x7fff;
 /// The bits of the fraction of a `bf16`, below those of the exponent.
 const FRACTION_BITS: u32 = 7;
-/// The sum of the exponents of the least factors from which no sum is subnormal. A factor of exponent `e`, whose bias is
-/// 127, is a multiple of `2^(e - 127 - 7)`, so sums are multiples of `2^(a + b - 268)`, also when they are rounded. Those
-/// that are not zero must be at least `2^-126`, the least normal number.
+/// The sum of the exponents of the least factors from which no sum is subnormal. A factor of exponent `e`, whose bias
+/// is 127, is a multiple of `2^(e - 127 - 7)`, so sums are multiples of `2^(a + b - 268)`, also when they are rounded.
+/// Those that are not zero must be at least `2^-126`, the least normal number.
 const LEAST_EXPONENTS: u32 = 142;
 
 /// The least magnitudes of the factors of some sums, other than zero.
@@ -45,8 +45,8 @@ impl Least {
 ///
 /// # Safety
 ///
-/// The processor must have the instruction for pairs, the source be readable, one of its strides be 1, and the target have space for `items` times half as many
-/// numbers as it has, rounded up.
+/// The processor must have the instruction for pairs, the source be readable, one of its strides be 1, and the target
+/// have space for `items` times half as many numbers as it has, rounded up.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512bf16"))]
 pub(in super::super) unsafe fn pair(source: &Source<bf16>, target: *mut f32) -> (Source<f32>, u16) {
     let Source { first, items, item_stride, inner, inner_stride } = *source;

@@ -113,7 +113,7 @@ fn pairs_of_products_are_added_with_the_bits_of_single_ones() {
         let sign = if random.next() >> 63 == 0 { 1.0 } else { -1.0 };
         bf16::from_f32(sign * fraction * 2_f32.powi(lowest + (random.next() >> 20) as i32 % exponents as i32))
     };
-    // The lowest exponents of the factors: ordinary, almost subnormal sums, subnormal sums, subnormal factors, overflow.
+    // Exponents of the factors: ordinary, almost subnormal sums, subnormal sums, subnormal factors, overflow.
     let scales = [(-5, -5, 8), (-58, -54, 3), (-64, -64, 30), (-133, 0, 20), (0, -133, 20), (61, 60, 5)];
     for product in SHAPES.into_iter().flat_map(all_forms) {
         let [a_len, b_len, _] = product.lens().unwrap();

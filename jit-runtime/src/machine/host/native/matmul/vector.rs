@@ -273,7 +273,9 @@ impl Vector for Pairs {
     #[inline(always)]
     unsafe fn mul_add(self, factor: Self, addend: Self) -> Self {
         // SAFETY: the processor has the instruction. Registers of either type have the same bits.
-        Pairs(unsafe { _mm512_dpbf16_ps(addend.0, transmute(self.0), transmute(factor.0)) })
+        let bits = |pairs: Pairs| unsafe { transmute::<__m512, __m512bh>(pairs.0) };
+        // SAFETY: as above.
+        Pairs(unsafe { _mm512_dpbf16_ps(addend.0, bits(self), bits(factor)) })
     }
 
     #[inline(always)]

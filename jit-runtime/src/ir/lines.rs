@@ -146,8 +146,9 @@ mod tests {
         let mut kernel = kernel(Some(10));
         passes::optimise(&mut kernel);
         assert!(kernel.op_count() > 30, "the sine is expanded");
-        // The top region, the condition and the body. The loop is from its own line, not from that of its body.
-        assert_eq!(lines(&kernel), [10, 11, 14, 15, 12, 13].map(Some));
+        // The top region; the sides of a branch in the sine; the condition and the body. The loop is from its own line,
+        // not from that of its body.
+        assert_eq!(lines(&kernel), [10, 11, 14, 15, 11, 12, 13].map(Some));
     }
 
     #[test]

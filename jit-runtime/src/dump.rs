@@ -13,6 +13,12 @@ pub fn is_wanted(form: Form) -> bool {
     config::get().dump.contains(form)
 }
 
+/// Whether a requested form names the source lines of instructions.
+#[must_use]
+pub fn are_lines_wanted() -> bool {
+    is_wanted(Form::Ptx)
+}
+
 /// Writes a form of a kernel to the directory in `JIT_DUMP_DIR` or to standard error.
 pub fn write(form: Form, name: &str, text: &str) {
     match &config::get().dump_dir {

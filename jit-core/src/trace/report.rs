@@ -102,6 +102,7 @@ thread_state! {
 ///
 /// When widths do not match, a value belongs to a region that is closed, or memory cannot be allocated.
 pub(crate) fn print(content: Content, limit: usize) {
+    let _entered = content.site.enter(None);
     let Some(lanes) = content.lanes(None) else { return };
     let is_single = is_single(lanes);
     let capacity = match region::innermost_loop() {
@@ -150,6 +151,7 @@ pub(crate) fn assert(condition: &Var, content: &Content, assertion: Assertion) {
     if !is_checked(condition) {
         return;
     }
+    let _entered = content.site.enter(None);
     region::check(condition, content.site);
     let failing = &record::not(condition);
     let Some(lanes) = content.lanes(Some(failing)) else { return };

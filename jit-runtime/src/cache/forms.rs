@@ -67,6 +67,12 @@ fn missing(what: &str, error: &crate::Error) -> String {
     format!("; the code was read from disk, and its {what} cannot be shown: {}{hint}\n", error.message())
 }
 
+/// A comment with the name of a kernel, and the line that evaluated it first.
+fn heading(entry: &Entry) -> String {
+    let (label, site) = (entry.facts.label, entry.facts.site);
+    site.map_or(format!("// `{label}`\n"), |site| format!("// `{label}`, evaluated at {site}\n"))
+}
+
 /// A form of a cached kernel; none if its device does not support it.
 pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<String> {
     match form {
@@ -80,8 +86,10 @@ pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<St
         Form::Asm if is_read_for_host(entry) => Some(disassembly(entry)),
         #[cfg(loads_code)]
         Form::Llvm if is_read_for_host(entry) => Some(made_again(entry, optimised, form)),
-        Form::Llvm | Form::Ptx | Form::Asm => {
-            backend::render(entry.facts.device, optimised, entry.current_options(), form)
+        Form::Ptx => {
+            let code = backend::render(entry.facts.device, optimised, entry.current_options(), form)?;
+            Some(format!("{}{code}", heading(entry)))
         }
+        Form::Llvm | Form::Asm => backend::render(entry.facts.device, optimised, entry.current_options(), form),
     }
 }

@@ -4,8 +4,10 @@
 //! verifier checks.
 
 use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, TOP, Value};
+use super::lines::Lines;
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
+use crate::Site;
 
 /// Local memory with at most this many elements is written by straight-line code.
 const UNROLLED_ELEMENTS: u32 = 16;
@@ -38,6 +40,28 @@ impl Builder {
         builder.kernel.types.reserve(instructions);
         builder.kernel.regions[TOP.index()].insts.reserve(instructions);
         builder
+    }
+
+    /// Records the source lines of the instructions ([`Builder::set_line`]), for readable forms.
+    pub fn record_lines(&mut self) {
+        self.kernel.lines = Lines::recorded();
+    }
+
+    /// Whether the source lines of the instructions are recorded.
+    #[must_use]
+    #[inline]
+    pub fn records_lines(&self) -> bool {
+        self.kernel.lines.are_recorded()
+    }
+
+    /// Sets the source line of the instructions that follow. It has no effect unless lines are recorded.
+    pub fn set_line(&mut self, line: Site) {
+        self.kernel.lines.set_next(Some(line));
+    }
+
+    /// The source lines that were recorded, of which passes copy those of the instructions that they replace.
+    pub(super) fn lines(&mut self) -> &mut Lines {
+        &mut self.kernel.lines
     }
 
     /// The finished kernel.
@@ -113,6 +137,9 @@ impl Builder {
     fn push(&mut self, inst: Inst) {
         let region = *self.open.last().expect("the top region is always open");
         self.kernel.regions[region.index()].insts.push(inst);
+        if self.kernel.lines.are_recorded() {
+            self.kernel.lines.note(region);
+        }
     }
 
     /// Appends an operation with one result of the given type.

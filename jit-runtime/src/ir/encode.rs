@@ -5,6 +5,7 @@
 //! bytes that are not a kernel return an error, and never cause a panic or a large allocation.
 
 use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, Value};
+use super::lines::Lines;
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
 use super::verify::{VerifyError, verify};
@@ -96,6 +97,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Kernel, DecodeError> {
         locals: reader.list(Reader::local)?,
         types: reader.list(Reader::ty)?,
         regions: reader.list(Reader::region)?,
+        lines: Lines::default(),
     };
     if reader.at < bytes.len() {
         return Err(DecodeError::Trailing(bytes.len() - reader.at));

@@ -1,5 +1,6 @@
 //! The kernel: a table of parameters, a table of values and a tree of regions.
 
+use super::lines::Lines;
 use super::op::{Op, ReduceOp};
 use super::types::Type;
 
@@ -152,6 +153,8 @@ pub struct Kernel {
     pub types: Vec<Type>,
     /// All regions; the first is the top region, which has neither parameters nor yields.
     pub regions: Vec<Region>,
+    /// The source lines of the instructions, for readable forms: no part of the kernel, so all lines are equal.
+    pub lines: Lines,
 }
 
 /// The top region of every kernel.

@@ -85,6 +85,7 @@
 pub mod builder;
 pub mod encode;
 pub mod kernel;
+pub mod lines;
 pub mod math;
 pub mod op;
 mod operands;
@@ -102,6 +103,7 @@ pub use builder::Builder;
 pub use kernel::{
     Access, Inst, Kernel, LocalId, LocalMemory, MAX_LOCAL_BYTES, Param, ParamId, Region, RegionId, TOP, Value,
 };
+pub use lines::Lines;
 pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, Types, UnaryOp};
 #[cfg(feature = "llvm")]
 pub(crate) use operands::for_each_nested_operand;

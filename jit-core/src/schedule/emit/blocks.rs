@@ -114,6 +114,7 @@ impl Emitter<'_, '_> {
         self.builder.close_region(next);
         let inits = self.values_of(number, |part| part.first);
         let regions = self.regions[&number].clone();
+        self.set_line(number);
         let results = self.builder.loop_(inits, regions[0], regions[1]);
         results.first().into_iter().for_each(|&first| self.tables.values.set(number, first));
         self.check_iterations(number);
@@ -152,6 +153,7 @@ impl Emitter<'_, '_> {
         let condition = self.graph.controls[self.entry(number).control as usize].condition;
         let condition = self.value(condition);
         let regions = self.regions[&number].clone();
+        self.set_line(number);
         let results = self.builder.if_(condition, regions[0], regions[1]);
         results.first().into_iter().for_each(|&first| self.tables.values.set(number, first));
     }
@@ -172,6 +174,7 @@ impl Emitter<'_, '_> {
             return self.begin_case(number, case + 1, steps);
         }
         let index = self.value(index);
+        self.set_line(number);
         self.check_call(number);
         let mut regions = self.regions[&number].to_vec();
         let Some(default) = regions.pop() else { return };

@@ -9,6 +9,7 @@ mod tables;
 
 use std::sync::Arc;
 
+use jit_runtime::dump;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, Value};
 use jit_runtime::launch::{self, Argument, Checks};
 use jit_runtime::memory::Buffer;
@@ -124,6 +125,10 @@ pub(super) fn emit(
     tables: &mut Tables,
 ) -> Result<Emitted, Error> {
     tables.clear();
+    let mut builder = Builder::with_capacity(group.order.len() + group.roots.len());
+    if dump::are_lines_wanted() {
+        builder.record_lines();
+    }
     let emitter = Emitter {
         graph,
         group,
@@ -131,7 +136,7 @@ pub(super) fn emit(
         spare,
         selection: graph.selection.filter(|selection| group.is_selected(selection)),
         placement: placement(graph, group)?,
-        builder: Builder::with_capacity(group.order.len() + group.roots.len()),
+        builder,
         arguments: Vec::with_capacity(8),
         literals: SmallVec::new(),
         noted: Noted::default(),
@@ -245,6 +250,13 @@ impl<'e> Emitter<'_, 'e> {
         value
     }
 
+    /// The instructions that follow are from the line of an entry.
+    pub(super) fn set_line(&mut self, number: u32) {
+        if self.builder.records_lines() {
+            self.builder.set_line(self.entry(number).var.site());
+        }
+    }
+
     fn emit_value(&mut self, number: u32, block: u32) {
         if self.tables.values.get(number).is_none()
             && let Some(value) = self.compute(number, block)
@@ -340,6 +352,7 @@ impl<'e> Emitter<'_, 'e> {
         if is_leaf(self.graph, self.group, number) {
             return Some(self.leaf(number));
         }
+        self.set_line(number);
         let Entry { op, var, operands: [a, b, c], .. } = *self.entry(number);
         let value = match op {
             Op::Local | Op::LocalWrite | Op::Select | Op::Param | Op::LoopResult if local::is_local(var) => {
@@ -409,6 +422,7 @@ impl<'e> Emitter<'_, 'e> {
 
     /// Writes a root to its memory.
     fn write(&mut self, root: u32) -> Result<(), Error> {
+        self.set_line(root);
         let Entry { op, var, operands, memory, .. } = *self.entry(root);
         if memory != NONE {
             let (buffer, _) = self.buffer_of(memory);

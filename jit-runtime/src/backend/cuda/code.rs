@@ -113,7 +113,7 @@ impl Executable for Code {
     }
 }
 
-/// The text of a kernel for a device, with its instructions as comments: for people.
+/// The text of a kernel for a device, with its instructions and source lines as comments: for people.
 pub(crate) fn text(number: u8, kernel: &Kernel) -> Result<String, Error> {
     let mut kernel = kernel.clone();
     passes::expand_math::run(&mut kernel);

@@ -76,7 +76,8 @@ pub enum Comments {
     /// Nothing: for the driver.
     #[default]
     None,
-    /// Each instruction of the IR before its code: for people.
+    /// Each instruction of the IR before its code, and source lines that were recorded
+    /// ([`crate::ir::Builder::record_lines`]): for people.
     Instructions,
 }
 

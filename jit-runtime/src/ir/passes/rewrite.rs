@@ -34,6 +34,9 @@ pub(super) fn rewrite(kernel: &mut Kernel, rewrite: &mut impl Rewrite) {
             Param::Scalar { ty } => new.scalar_param(ty),
         };
     }
+    if kernel.lines.are_recorded() {
+        new.record_lines();
+    }
     for &LocalMemory { ty, len } in &kernel.locals {
         new.local(ty, len);
     }
@@ -63,11 +66,14 @@ impl Rewriter<'_> {
     /// Writes the instructions of an old region at the current position in the new kernel.
     pub(super) fn insts(&mut self, rewrite: &mut impl Rewrite, region: RegionId) {
         let old = self.old;
-        for inst in &old.region(region).insts {
+        let outer = self.new.lines().next();
+        for (position, inst) in old.region(region).insts.iter().enumerate() {
+            self.new.lines().set_next(old.lines.of(region, position));
             if !rewrite.inst(self, inst) {
                 self.copy(rewrite, inst);
             }
         }
+        self.new.lines().set_next(outer);
     }
 
     /// Writes an old region as a new one with the same yields.

@@ -62,7 +62,8 @@ fn most_live(kernel: &Kernel) -> usize {
 /// Brings the instructions of the top region into an order.
 fn arrange(kernel: &mut Kernel, order: Vec<usize>) {
     let insts = &mut kernel.regions[TOP.index()].insts;
-    *insts = order.into_iter().map(|position| insts[position].clone()).collect();
+    *insts = order.iter().map(|&position| insts[position].clone()).collect();
+    kernel.lines.arrange(TOP, &order);
     rewrite(kernel, &mut Renumber);
 }
 

@@ -29,9 +29,9 @@ impl Emitter<'_> {
 
     fn uniform_instructions(&mut self) {
         let kernel = self.kernel;
-        for inst in &kernel.region(TOP).insts {
+        for (position, inst) in kernel.region(TOP).insts.iter().enumerate() {
             if inst.values().any(|value| self.is_uniform[value.index()]) {
-                self.inst(inst);
+                self.inst(inst, kernel.lines.of(TOP, position));
             }
         }
     }

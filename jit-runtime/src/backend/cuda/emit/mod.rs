@@ -25,6 +25,7 @@ use super::ptx::{Class, Function, Line, Operand, Register};
 use super::{Comments, Target, threads_per_block};
 pub(super) use code::{Code, symbol};
 
+use crate::Site;
 use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, Type, Value, scalar};
 
 /// Emits the function of a kernel.
@@ -43,6 +44,7 @@ pub(super) fn function(name: &str, kernel: &Kernel, target: Target, comments: Co
         lane: None,
         locals: Vec::new(),
         accumulators: Vec::new(),
+        last_line: None,
     };
     emitter.body();
     emitter.code.finish(name.to_owned(), layout.parameters(), threads_per_block(kernel))
@@ -69,6 +71,8 @@ struct Emitter<'a> {
     locals: Vec<local::Place>,
     /// The running result of each reduction, in the order of the top region.
     accumulators: Vec<Register>,
+    /// The source line of the last comment that names one.
+    last_line: Option<Site>,
 }
 
 impl Deref for Emitter<'_> {
@@ -164,17 +168,26 @@ impl Emitter<'_> {
 
     fn region(&mut self, region: RegionId) {
         let kernel = self.kernel;
-        for inst in &kernel.region(region).insts {
+        for (position, inst) in kernel.region(region).insts.iter().enumerate() {
             if !inst.values().any(|value| self.is_uniform[value.index()]) {
-                self.inst(inst);
+                self.inst(inst, kernel.lines.of(region, position));
             }
         }
     }
 
-    fn inst(&mut self, inst: &Inst) {
+    /// Where the source line of the code changes, a comment names it.
+    fn comment(&mut self, inst: &Inst, line: Option<Site>) {
+        if let Some(line) = line.filter(|line| self.last_line != Some(*line)) {
+            self.last_line = Some(line);
+            self.lines.push(Line::Comment(format!("{line}:")));
+        }
+        let text = self.kernel.display_inst(inst);
+        self.lines.push(Line::Comment(text));
+    }
+
+    fn inst(&mut self, inst: &Inst, line: Option<Site>) {
         if self.comments == Comments::Instructions {
-            let text = self.kernel.display_inst(inst);
-            self.lines.push(Line::Comment(text));
+            self.comment(inst, line);
         }
         let first = inst.first;
         match inst.op {

@@ -81,9 +81,10 @@ impl<T: Number> Array<T> {
     /// Returns the sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
     ///
     /// Floats are added in a fixed order. In each block of 512 to 4096 elements, by the width, element `i` is added to
-    /// the running sum `i % 64`. These sums are added in pairs, and the sums of the blocks again in pairs. So the result
-    /// has the same bits for any number of threads, any vector width, and on every device, and each element takes part
-    /// in at most 90 additions. Sums made by a reducing scatter are not fixed in this way: see [`Array::scatter_reduce`].
+    /// the running sum `i % 64`. These sums are added in pairs, and the sums of the blocks again in pairs. So the
+    /// result has the same bits for any number of threads, any vector width, and on every device, and each element
+    /// takes part in at most 90 additions. Sums made by a reducing scatter are not fixed in this way: see
+    /// [`Array::scatter_reduce`].
     #[must_use]
     #[track_caller]
     pub fn sum(&self) -> Self {

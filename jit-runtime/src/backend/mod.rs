@@ -105,9 +105,9 @@ pub struct RawArgument {
 pub trait Executable: Send + Sync {
     /// Runs the lanes of a range.
     ///
-    /// A kernel with reductions is run on one chunk of at most [`crate::ir::MAX_REDUCE_CHUNK`] lanes at a time. Its first
-    /// lane may be any; lanes are counted from there. The result of the chunk overwrites element 0 of each `Reduce`
-    /// argument.
+    /// A kernel with reductions is run on one chunk at a time, of at most [`crate::ir::MAX_REDUCE_CHUNK`] lanes. Its
+    /// first lane may be any; lanes are counted from there. The result of the chunk overwrites element 0 of each
+    /// `Reduce` argument.
     ///
     /// # Safety
     ///

@@ -118,8 +118,8 @@ pub const MAX_REDUCE_CHUNK: usize = 16384;
 /// The number of lanes whose values are reduced together before partial results are combined, see [`Op::Reduce`].
 ///
 /// One thread runs a chunk. If one result is computed from all lanes, chunks are so small that all threads have some
-/// even if there are few lanes, and so large that their number costs little. Otherwise each block of lanes is one chunk,
-/// or chunks of the largest size.
+/// even if there are few lanes, and so large that their number costs little. Otherwise each block of lanes is one
+/// chunk, or chunks of the largest size.
 #[must_use]
 pub const fn reduce_chunk(width: usize, lanes_per_reduction: usize) -> usize {
     const WANTED_CHUNKS: usize = 32;

@@ -117,9 +117,9 @@ pub const MAX_REDUCE_CHUNK: usize = 16384;
 
 /// The number of lanes whose values are reduced together before partial results are combined, see [`Op::Reduce`].
 ///
-/// One thread runs a chunk. If one result is computed from all lanes, chunks are so small that all threads have some
-/// even if there are few lanes, and so large that their number costs little. Otherwise each block of lanes is one
-/// chunk, or chunks of the largest size.
+/// One thread runs a chunk. If one result is computed from all lanes, a chunk has a 32nd of them, rounded up to a power
+/// of two from 512 to 4096: all threads have some even if there are few lanes, and their number costs little if there
+/// are many. If there are several results, a chunk has [`MAX_REDUCE_CHUNK`] lanes, or those of a result.
 #[must_use]
 pub const fn reduce_chunk(width: usize, lanes_per_reduction: usize) -> usize {
     const WANTED_CHUNKS: usize = 32;

@@ -66,14 +66,19 @@ impl Rewriter<'_> {
     /// Writes the instructions of an old region at the current position in the new kernel.
     pub(super) fn insts(&mut self, rewrite: &mut impl Rewrite, region: RegionId) {
         let old = self.old;
+        let has_lines = old.lines.are_recorded();
         let outer = self.new.lines().next();
         for (position, inst) in old.region(region).insts.iter().enumerate() {
-            self.new.lines().set_next(old.lines.of(region, position));
+            if has_lines {
+                self.new.lines().set_next(old.lines.of(region, position));
+            }
             if !rewrite.inst(self, inst) {
                 self.copy(rewrite, inst);
             }
         }
-        self.new.lines().set_next(outer);
+        if has_lines {
+            self.new.lines().set_next(outer);
+        }
     }
 
     /// Writes an old region as a new one with the same yields.

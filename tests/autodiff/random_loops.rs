@@ -345,8 +345,12 @@ fn check(seeds: std::ops::Range<u64>, overwrites: bool) {
         let (x, table, x_moves, table_moves) = (list(LANES), list(LEN), list(LANES), list(LEN));
         let jets = |of: &[f64], by: &[f64]| of.iter().zip(by).map(|(&a, &b)| Jet([a, b, 0.0])).collect::<Vec<Jet>>();
         let Jet([value, first, second]) = plain(&program, &jets(&x, &x_moves), &jets(&table, &table_moves));
-        let [x, table, x_moves, table_moves] = [x, table, x_moves, table_moves].map(Float64::from);
-        let found = derivatives(&program, &(x, table), &(x_moves, table_moves));
+        let run = || {
+            let [x, table, x_moves, table_moves] = [&x, &table, &x_moves, &table_moves].map(|list| list[..].into());
+            derivatives(&program, &(x, table), &(x_moves, table_moves))
+        };
+        // Graphs of derivatives are the same on every device, and machine code for them takes long to compile.
+        let found = if seed.is_multiple_of(4) { run() } else { jit::with_device(Device::Interpreter, run) };
         let wanted = [value, first, first, second, second];
         let scale = wanted.iter().fold(1.0_f64, |scale, one| scale.max(one.abs()));
         let is_close = found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-9 * scale);

@@ -46,7 +46,7 @@ fn check(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn structured_programs_agree_with_plain_rust() {
-    check(0..250);
+    check(0..150);
 }
 
 #[test]

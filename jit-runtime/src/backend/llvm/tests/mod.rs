@@ -63,18 +63,51 @@ fn variants() -> Vec<Target> {
 /// Runs a case on one target, whole and in pieces, and compares it with the interpreter.
 fn check(case: &Case, target: &Target, options: CodeOptions) -> Result<(), String> {
     let expected = case.run(&crate::backend::interpreter::prepare(case.kernel.clone()), None);
-    let mut kernel = case.kernel.clone();
     // Half of the cases retain the code that the passes would remove.
-    if case.seed.is_multiple_of(2) {
+    let executable = compile_form(&case.kernel, case.seed.is_multiple_of(2), options, target)?;
+    compare(case, &expected, &executable, target, options)
+}
+
+/// Runs cases of one kernel on every target, before and after the passes: each form is compiled once for all of them.
+fn check_on_each_target(cases: &[Case], options: CodeOptions) -> Result<(), String> {
+    let Some(kernel) = cases.first().map(|case| &case.kernel) else { return Ok(()) };
+    let interpreter = crate::backend::interpreter::prepare(kernel.clone());
+    let expected: Vec<_> = cases.iter().map(|case| case.run(&interpreter, None)).collect();
+    for target in variants() {
+        for is_plain in [true, false] {
+            let executable = compile_form(kernel, is_plain, options, &target)?;
+            for (case, expected) in cases.iter().zip(&expected) {
+                compare(case, expected, &executable, &target, options)
+                    .map_err(|difference| format!("seed {}: {difference}", case.seed))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Compiles a kernel as it is, with expanded functions, or after all passes.
+fn compile_form(kernel: &Kernel, is_plain: bool, options: CodeOptions, target: &Target) -> Result<MachineCode, String> {
+    let mut kernel = kernel.clone();
+    if is_plain {
         passes::expand_math::run(&mut kernel);
     } else {
         passes::optimise(&mut kernel);
     }
-    let executable = compile_for(&kernel, options, target).map_err(|error| error.to_string())?;
+    compile_for(&kernel, options, target).map_err(|error| error.to_string())
+}
+
+/// Compares what a case leaves in memory with what is expected.
+fn compare(
+    case: &Case,
+    expected: &[Vec<u8>],
+    executable: &MachineCode,
+    target: &Target,
+    options: CodeOptions,
+) -> Result<(), String> {
     for piece in [None, Some(2 * executable.lanes_per_step()), Some(13)] {
-        let actual = case.run(&executable, piece);
+        let actual = case.run(executable, piece);
         let context = format!("on {} with {:?} packets, pieces {piece:?}, {options:?}", target.cpu, target.interleave);
-        case.compare(&expected, &actual).map_err(|difference| format!("{context}: {difference}"))?;
+        case.compare(expected, &actual).map_err(|difference| format!("{context}: {difference}"))?;
     }
     Ok(())
 }

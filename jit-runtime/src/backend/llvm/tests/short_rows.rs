@@ -88,12 +88,9 @@ fn case(kernel: &Kernel, columns: u64, seed: u64) -> Case {
 fn check_all(form: Form, columns: u64, element: Type, index: Type) {
     let kernel = kernel(form, columns, element, index);
     crate::ir::verify(&kernel).unwrap_or_else(|error| panic!("{form:?}: {error}\n{kernel}"));
-    for seed in 0..4 {
-        for target in variants() {
-            check(&case(&kernel, columns, seed), &target, CodeOptions::default())
-                .unwrap_or_else(|error| panic!("{form:?}, {columns} columns of {element} at {index}: {error}"));
-        }
-    }
+    let cases: Vec<Case> = (0..4).map(|seed| case(&kernel, columns, seed)).collect();
+    check_on_each_target(&cases, CodeOptions::default())
+        .unwrap_or_else(|error| panic!("{form:?}, {columns} columns of {element} at {index}: {error}"));
 }
 
 #[test]

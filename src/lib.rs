@@ -113,7 +113,7 @@ pub use jit_core::{
     Int8, Int16, Int64, Integer, IntoEntry, Leaf, LeafInfo, LeafReader, Local, LocalEntry, Logic, Mask, Mode, Number,
     Operand, Profile, Promote, PromotesTo, Scan, Signature, Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt,
     UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid,
-    meshgrid_all, meshgrid3, mode, schedule, select, set_mode, sync, trees, whos,
+    meshgrid_all, meshgrid3, mode, move_to, schedule, select, set_mode, sync, trees, whos,
 };
 #[doc(inline)]
 pub use jit_core::{ad, check, executor, freeze, profile};

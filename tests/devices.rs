@@ -392,3 +392,52 @@ fn a_gpu_is_refused_with_the_reason() {
     assert!(message_of(|| with_device(gpu, || Float::from([1.0]))).contains("`cuda:3`"));
     assert_eq!(with_device(gpu, || (&x + 1.0).item()).unwrap(), 2.0, "existing values are computed where they are");
 }
+
+/// A value of a user, with a table that two parts share, and text.
+#[derive(Clone, Traverse)]
+struct Model {
+    name: String,
+    weight: Tensor<f32>,
+    tables: Vec<Float>,
+    steps: UInt,
+}
+
+fn model(device: Device) -> Model {
+    let table = floats(device, &[3.0, 4.0]);
+    let mut weight = Tensor::from_array(floats(device, &[1.0, 2.0]), [1, 2]);
+    weight.enable_grad();
+    Model { name: "line".into(), weight, tables: vec![table.clone(), table], steps: numbers(device, &[7]) }
+}
+
+#[test]
+fn whole_values_move_to_a_device() {
+    beside(|own, other| {
+        let mut there = model(other);
+        (&there.weight * 5.0).sum(..).backward().unwrap();
+        there.weight.array().set_label("moving weight");
+        jit::move_to(&mut there, own).unwrap();
+        assert_eq!(there.name, "line");
+        assert_eq!(there.weight.device(), own);
+        assert!(there.weight.grad_enabled(), "a variable is one on the other device");
+        assert!(ad::whos().contains("moving weight"));
+        assert_eq!(there.weight.grad().to_vec().unwrap(), [0.0, 0.0], "its gradient was that of another one");
+        assert_on(own, &[&there.tables[0], &there.tables[1], there.weight.array()]);
+        let loss = (&there.weight * &Tensor::from_array(there.tables[0].clone(), [2])).sum(..);
+        loss.backward().unwrap();
+        assert_eq!(there.weight.grad().to_vec().unwrap(), [3.0, 4.0]);
+        assert_eq!(there.steps.to_vec().unwrap(), [7]);
+        let before = there.clone();
+        jit::move_to(&mut there, own).unwrap();
+        assert_eq!(there.weight.grad().to_vec().unwrap(), [3.0, 4.0], "what is there already is not copied");
+        assert_eq!(before.tables[0].to_vec().unwrap(), [3.0, 4.0]);
+    });
+}
+
+#[test]
+fn a_value_that_cannot_be_moved_is_as_it_was() {
+    let mut here = with_device(Device::Interpreter, || model(Device::Interpreter));
+    let error = jit::move_to(&mut here, Device::Cuda(40)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoDevice, "{error}");
+    assert_eq!(here.weight.device(), Device::Interpreter);
+    assert_eq!(here.weight.to_vec().unwrap(), [1.0, 2.0]);
+}

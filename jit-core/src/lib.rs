@@ -38,7 +38,7 @@ pub use array::print::{fmt_shaped, fmt_unread};
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
     IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Sorting, UInt,
-    UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
+    UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, move_to, select,
 };
 pub use array::{enums, native, trees};
 pub use autodiff as ad;

@@ -38,306 +38,74 @@ where
     }
 }
 
-// Methods of other libraries, each with the one to write. Written out, for messages show what macros generate.
+// Methods of other libraries, each with the one to write.
 
-/// What a method `view` requires.
-#[diagnostic::on_unimplemented(
-    message = "`view` is `x.reshape([2, -1])`, which copies nothing",
-    label = "another name is used here"
-)]
-pub trait HasView {}
+jit_core::names_of_other_libraries! {
+    Tensor;
 
-/// What a method `permute` requires.
-#[diagnostic::on_unimplemented(
-    message = "`permute` is `x.permute_axes([0, 2, 1])`",
-    label = "another name is used here"
-)]
-pub trait HasPermute {}
-
-/// What a method `unsqueeze` requires.
-#[diagnostic::on_unimplemented(message = "`unsqueeze` is `x.expand_dims(axis)`", label = "another name is used here")]
-pub trait HasUnsqueeze {}
-
-/// What a method `pow` requires.
-#[diagnostic::on_unimplemented(
-    message = "`pow` is `x.powi(2)` for a whole number, and `x.powf(y)` for a float or a tensor",
-    label = "another name is used here"
-)]
-pub trait HasPow {}
-
-/// What a method `amax` requires.
-#[diagnostic::on_unimplemented(message = "`amax` is `x.reduce_max(axes)`", label = "another name is used here")]
-pub trait HasAmax {}
-
-/// What a method `amin` requires.
-#[diagnostic::on_unimplemented(message = "`amin` is `x.reduce_min(axes)`", label = "another name is used here")]
-pub trait HasAmin {}
-
-/// What a method `astype` requires.
-#[diagnostic::on_unimplemented(message = "`astype` is `x.cast::<T>()`", label = "another name is used here")]
-pub trait HasAstype {}
-
-/// What a method `clip` requires.
-#[diagnostic::on_unimplemented(message = "`clip` is `x.clamp(low, high)`", label = "another name is used here")]
-pub trait HasClip {}
-
-/// What a method `cumprod` requires.
-#[diagnostic::on_unimplemented(
-    message = "`cumprod` is `x.prefix(axis, ReduceOp::Mul, Scan::Inclusive)`",
-    label = "another name is used here"
-)]
-pub trait HasCumprod {}
-
-/// What a method `cumsum` requires.
-#[diagnostic::on_unimplemented(message = "`cumsum` is `x.prefix_sum(axis)`", label = "another name is used here")]
-pub trait HasCumsum {}
-
-/// What a method `dim` requires.
-#[diagnostic::on_unimplemented(
-    message = "`dim` is `x.ndim()`, and the size of one axis is `x.size(axis)`",
-    label = "another name is used here"
-)]
-pub trait HasDim {}
-
-/// What a method `expand` requires.
-#[diagnostic::on_unimplemented(message = "`expand` is `x.broadcast_to(shape)`", label = "another name is used here")]
-pub trait HasExpand {}
-
-/// What a method `flatten` requires.
-#[diagnostic::on_unimplemented(message = "`flatten` is `x.ravel()`", label = "another name is used here")]
-pub trait HasFlatten {}
-
-/// What a method `log` requires.
-#[diagnostic::on_unimplemented(
-    message = "`log` is `x.ln()`; for other bases there are `x.log2()` and `x.log10()`",
-    label = "another name is used here"
-)]
-pub trait HasLog {}
-
-/// What a method `log1p` requires.
-#[diagnostic::on_unimplemented(message = "`log1p` is `x.ln_1p()`", label = "another name is used here")]
-pub trait HasLog1p {}
-
-/// What a method `masked_fill` requires.
-#[diagnostic::on_unimplemented(
-    message = "`masked_fill` is `mask.select(value, &x)`",
-    label = "another name is used here"
-)]
-pub trait HasMaskedFill {}
-
-/// What a method `maximum` requires.
-#[diagnostic::on_unimplemented(
-    message = "`maximum` is `x.max(y)`, and `x.reduce_max(axes)` for the greatest element",
-    label = "another name is used here"
-)]
-pub trait HasMaximum {}
-
-/// What a method `minimum` requires.
-#[diagnostic::on_unimplemented(
-    message = "`minimum` is `x.min(y)`, and `x.reduce_min(axes)` for the least element",
-    label = "another name is used here"
-)]
-pub trait HasMinimum {}
-
-/// What a method `mm` requires.
-#[diagnostic::on_unimplemented(message = "`mm` is `x.matmul(&y)`", label = "another name is used here")]
-pub trait HasMm {}
-
-/// What a method `numel` requires.
-#[diagnostic::on_unimplemented(message = "`numel` is `x.len()`", label = "another name is used here")]
-pub trait HasNumel {}
-
-/// What a method `t` requires.
-#[diagnostic::on_unimplemented(message = "`t` is `x.transpose()`", label = "another name is used here")]
-pub trait HasT {}
-
-impl<T: Element> Tensor<T> {
-    #[doc(hidden)]
-    #[must_use]
-    pub fn amax<A>(&self, _: A) -> Self
-    where
-        Self: HasAmax,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn amin<A>(&self, _: A) -> Self
-    where
-        Self: HasAmin,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn astype<U: Element>(&self) -> Tensor<U>
-    where
-        Self: HasAstype,
-    {
-        self.cast()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn clip<A, B>(&self, _: A, _: B) -> Self
-    where
-        Self: HasClip,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn cumprod<A>(&self, _: A) -> Self
-    where
-        Self: HasCumprod,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn cumsum<A>(&self, _: A) -> Self
-    where
-        Self: HasCumsum,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn dim(&self) -> usize
-    where
-        Self: HasDim,
-    {
-        self.ndim()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn expand<A>(&self, _: A) -> Self
-    where
-        Self: HasExpand,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn flatten(&self) -> Self
-    where
-        Self: HasFlatten,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn log(&self) -> Self
-    where
-        Self: HasLog,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn log1p(&self) -> Self
-    where
-        Self: HasLog1p,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn masked_fill<A, B>(&self, _: A, _: B) -> Self
-    where
-        Self: HasMaskedFill,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn maximum<A>(&self, _: A) -> Self
-    where
-        Self: HasMaximum,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn minimum<A>(&self, _: A) -> Self
-    where
-        Self: HasMinimum,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn mm<A>(&self, _: A) -> Self
-    where
-        Self: HasMm,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn numel(&self) -> usize
-    where
-        Self: HasNumel,
-    {
-        self.len()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn t(&self) -> Self
-    where
-        Self: HasT,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn view<A>(&self, _: A) -> Self
-    where
-        Self: HasView,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn permute<A>(&self, _: A) -> Self
-    where
-        Self: HasPermute,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn unsqueeze<A>(&self, _: A) -> Self
-    where
-        Self: HasUnsqueeze,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn pow<A>(&self, _: A) -> Self
-    where
-        Self: HasPow,
-    {
-        self.clone()
-    }
+    amax(A) -> Self = "`amax` is `x.reduce_max(axes)`";
+    amin(A) -> Self = "`amin` is `x.reduce_min(axes)`";
+    astype<U>() -> Tensor<U> = "`astype` is `x.cast::<T>()`";
+    bmm(A) -> Self = "`bmm` is `x.matmul(&y)`, which broadcasts axes before the last two";
+    broadcast_add(A) -> Self = "`broadcast_add` is `&x + &y`: operators broadcast";
+    broadcast_as(A) -> Self = "`broadcast_as` is `x.broadcast_to(shape)`";
+    broadcast_div(A) -> Self = "`broadcast_div` is `&x / &y`: operators broadcast";
+    broadcast_mul(A) -> Self = "`broadcast_mul` is `&x * &y`: operators broadcast";
+    broadcast_sub(A) -> Self = "`broadcast_sub` is `&x - &y`: operators broadcast";
+    cat(A) -> Self = "`cat` is `Tensor::concat(&[&x, &y], axis)`";
+    chunk(A, B) -> Self = "`chunk` is `x.split(parts, axis)`";
+    clip(A, B) -> Self = "`clip` is `x.clamp(low, high)`";
+    col(A) -> Self = "`col` is `x.slice(s![.., index])`";
+    column(A) -> Self = "`column` is `x.slice(s![.., index])`";
+    contiguous() -> Self = "a tensor is always contiguous: leave `contiguous` out";
+    cpu() -> Self = "`cpu` is `x.to(Device::Cpu)?`";
+    cuda() -> Self = "`cuda` is `x.to(Device::Cuda(0))?`";
+    cummax(A) -> Self = "`cummax` is `x.prefix(axis, ReduceOp::Max, Scan::inclusive())`";
+    cummin(A) -> Self = "`cummin` is `x.prefix(axis, ReduceOp::Min, Scan::inclusive())`";
+    cumprod(A) -> Self = "`cumprod` is `x.prefix(axis, ReduceOp::Mul, Scan::inclusive())`";
+    cumsum(A) -> Self = "`cumsum` is `x.prefix_sum(axis)`";
+    diag() -> Self =
+        "`diag` is `(&x * Tensor::eye(n, n)).sum(1)`, and of a vector `x.expand_dims(1) * Tensor::eye(n, n)`";
+    dim() -> usize = "`dim` is `x.ndim()`, and the size of one axis is `x.size(axis)`";
+    dropout(A) -> Self = "`dropout` is the module `jit::nn::Dropout`";
+    dtype() -> Self = "`dtype` is the type parameter: a `Tensor<f32>` has elements of `f32`";
+    einsum(A, B) -> Self = "`einsum` is `x.tensordot(&y, axes, other_axes)`, `x.matmul(&y)` or `(&x * &y).sum(axes)`";
+    expand(A) -> Self = "`expand` is `x.broadcast_to(shape)`";
+    flatten() -> Self = "`flatten` is `x.ravel()`";
+    gather(A, B) -> Self = "`gather` along an axis is `x.take(axis, &indices)`";
+    hstack(A) -> Self = "`hstack` is `Tensor::concat(&[&x, &y], 1)`";
+    index_select(A, B) -> Self = "`index_select` is `x.take(axis, &indices)`";
+    log() -> Self = "`log` is `x.ln()`; for other bases there are `x.log2()` and `x.log10()`";
+    log1p() -> Self = "`log1p` is `x.ln_1p()`";
+    logsumexp(A) -> Self =
+        "`logsumexp` is `x.exp().sum(axes).ln()`, after `x - x.reduce_max(axes)` if elements are large";
+    masked_fill(A, B) -> Self = "`masked_fill` is `mask.select(value, &x)`";
+    maximum(A) -> Self = "`maximum` is `x.max(y)`, and `x.reduce_max(axes)` for the greatest element";
+    minimum(A) -> Self = "`minimum` is `x.min(y)`, and `x.reduce_min(axes)` for the least element";
+    mm(A) -> Self = "`mm` is `x.matmul(&y)`";
+    narrow(A, B, C) -> Self = "`narrow` is `x.slice(s![.., start..end])`";
+    nelement() -> usize = "`nelement` is `x.len()`";
+    numel() -> usize = "`numel` is `x.len()`";
+    numpy() -> Self = "`numpy` is `x.to_vec()?`";
+    permute(A) -> Self = "`permute` is `x.permute_axes([0, 2, 1])`";
+    pow(A) -> Self = "`pow` is `x.powi(2)` for a whole number, and `x.powf(y)` for a float or a tensor";
+    prod(A) -> Self = "`prod` is `x.product(axes)`";
+    requires_grad() -> bool = "`requires_grad` is `x.grad_enabled()`, and `x.enable_grad()` makes a variable";
+    requires_grad_() -> Self = "`requires_grad_` is `x.enable_grad()`";
+    row(A) -> Self = "`row` is `x.slice(s![index])`";
+    scatter(A, B, C) -> Self = "`scatter` is `x.set(s![&rows], &values)`, and `x.scatter_add(…)` adds";
+    strides() -> usize = "a tensor is always contiguous, in row-major order: its strides follow from `x.shape()`";
+    t() -> Self = "`t` is `x.transpose()`";
+    to_dtype<U>() -> Tensor<U> = "`to_dtype` is `x.cast::<T>()`";
+    to_scalar() -> Self = "`to_scalar` is `x.item()?`";
+    to_vec1() -> Self = "`to_vec1` is `x.to_vec()?`";
+    to_vec2() -> Self = "`to_vec2` is `x.to_vec()?`, and `x.shape()` says how long rows are";
+    trace() -> Self = "`trace` is `(&x * Tensor::eye(n, n)).sum(..)`";
+    tril() -> Self = "`tril` is `Tensor::from_fn(x.shape(), |at| at[1].le(&at[0])).select(&x, 0.0)`";
+    triu() -> Self = "`triu` is `Tensor::from_fn(x.shape(), |at| at[1].ge(&at[0])).select(&x, 0.0)`";
+    unsqueeze(A) -> Self = "`unsqueeze` is `x.expand_dims(axis)`";
+    view(A) -> Self = "`view` is `x.reshape([2, -1])`, which copies nothing";
+    vstack(A) -> Self = "`vstack` is `Tensor::concat(&[&x, &y], 0)`";
+    where_cond(A, B) -> Self = "`where_cond` is `mask.select(&x, &y)`";
+    zero_grad() -> Self = "`zero_grad` is `x.clear_grad()`";
 }

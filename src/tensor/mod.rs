@@ -202,6 +202,23 @@ impl<T: Element> Tensor<T> {
         self.array
     }
 
+    /// Returns the device that the tensor is on: see [`Array::device`].
+    #[must_use]
+    pub fn device(&self) -> crate::Device {
+        self.array.device()
+    }
+
+    /// Returns the tensor on a device: itself if it is there, otherwise a copy; see [`Array::to`]. Whole models are moved
+    /// by [`move_to`](crate::move_to).
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::to`].
+    #[track_caller]
+    pub fn to(&self, device: crate::Device) -> crate::Result<Self> {
+        Ok(Tensor { array: self.array.to(device)?, shape: self.shape.clone() })
+    }
+
     /// Evaluates the tensor: see [`Array::eval`].
     ///
     /// # Errors

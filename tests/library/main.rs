@@ -9,6 +9,7 @@ mod devices;
 mod interop;
 mod linalg;
 mod misuse;
+mod other_names;
 mod random;
 #[path = "../seeds/mod.rs"]
 mod seeds;

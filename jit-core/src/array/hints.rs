@@ -5,235 +5,82 @@
 
 use super::{Array, Element, UInt};
 
-// Written out, for messages show what macros generate.
+/// Declares methods for their messages: each requires a trait of its name, which nothing implements.
+///
+/// `name(arguments) -> result = "message"`; arguments are of any type, and each is a name of a type parameter.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! names_of_other_libraries {
+    ($for:ident; $($name:ident $(<$element:ident>)? ($($argument:ident),*) -> $result:ty = $message:literal;)+) => {
+        $(
+            /// What the method of this name requires.
+            #[diagnostic::on_unimplemented(message = $message, label = "another name is used here")]
+            #[allow(non_camel_case_types, reason = "the name of the method")]
+            pub trait $name {}
+        )+
 
-/// What a method `absolute` requires.
-#[diagnostic::on_unimplemented(message = "`absolute` is `x.abs()`", label = "another name is used here")]
-pub trait HasAbsolute {}
+        impl<T: Element> $for<T> {
+            $(
+                #[doc(hidden)]
+                #[must_use]
+                #[allow(clippy::should_implement_trait, clippy::wrong_self_convention, reason = "names of others")]
+                pub fn $name<$($element: Element,)? $($argument),*>(&self, $(_: $argument),*) -> $result
+                where
+                    Self: $name,
+                {
+                    unreachable!($message)
+                }
+            )+
+        }
+    };
+}
 
-/// What a method `amax` requires.
-#[diagnostic::on_unimplemented(message = "`amax` is `x.reduce_max()`", label = "another name is used here")]
-pub trait HasAmax {}
+names_of_other_libraries! {
+    Array;
 
-/// What a method `amin` requires.
-#[diagnostic::on_unimplemented(message = "`amin` is `x.reduce_min()`", label = "another name is used here")]
-pub trait HasAmin {}
-
-/// What a method `astype` requires.
-#[diagnostic::on_unimplemented(message = "`astype` is `x.cast::<T>()`", label = "another name is used here")]
-pub trait HasAstype {}
-
-/// What a method `clip` requires.
-#[diagnostic::on_unimplemented(message = "`clip` is `x.clamp(low, high)`", label = "another name is used here")]
-pub trait HasClip {}
-
-/// What a method `cumprod` requires.
-#[diagnostic::on_unimplemented(
-    message = "`cumprod` is `x.prefix_reduce(ReduceOp::Mul)`",
-    label = "another name is used here"
-)]
-pub trait HasCumprod {}
-
-/// What a method `cumsum` requires.
-#[diagnostic::on_unimplemented(message = "`cumsum` is `x.prefix_sum()`", label = "another name is used here")]
-pub trait HasCumsum {}
-
-/// What a method `flip` requires.
-#[diagnostic::on_unimplemented(message = "`flip` is `x.reverse()`", label = "another name is used here")]
-pub trait HasFlip {}
-
-/// What a method `index_select` requires.
-#[diagnostic::on_unimplemented(message = "`index_select` is `x.gather(&indices)`", label = "another name is used here")]
-pub trait HasIndexSelect {}
-
-/// What a method `log` requires.
-#[diagnostic::on_unimplemented(
-    message = "`log` is `x.ln()`; for other bases there are `x.log2()` and `x.log10()`",
-    label = "another name is used here"
-)]
-pub trait HasLog {}
-
-/// What a method `log1p` requires.
-#[diagnostic::on_unimplemented(message = "`log1p` is `x.ln_1p()`", label = "another name is used here")]
-pub trait HasLog1p {}
-
-/// What a method `logical_and` requires.
-#[diagnostic::on_unimplemented(
-    message = "`logical_and` is `a & b` on masks, and `a && b` in a `#[jit]` function",
-    label = "another name is used here"
-)]
-pub trait HasLogicalAnd {}
-
-/// What a method `logical_or` requires.
-#[diagnostic::on_unimplemented(
-    message = "`logical_or` is `a | b` on masks, and `a || b` in a `#[jit]` function",
-    label = "another name is used here"
-)]
-pub trait HasLogicalOr {}
-
-/// What a method `maximum` requires.
-#[diagnostic::on_unimplemented(
-    message = "`maximum` is `x.max(y)`, and `x.reduce_max()` for the greatest element",
-    label = "another name is used here"
-)]
-pub trait HasMaximum {}
-
-/// What a method `minimum` requires.
-#[diagnostic::on_unimplemented(
-    message = "`minimum` is `x.min(y)`, and `x.reduce_min()` for the least element",
-    label = "another name is used here"
-)]
-pub trait HasMinimum {}
-
-/// What a method `nonzero` requires.
-#[diagnostic::on_unimplemented(
-    message = "`nonzero` is `x.ne(0.0).compress()`: the indices of the lanes where a mask is true",
-    label = "another name is used here"
-)]
-pub trait HasNonzero {}
-
-impl<T: Element> Array<T> {
-    #[doc(hidden)]
-    #[must_use]
-    pub fn absolute(&self) -> Self
-    where
-        Self: HasAbsolute,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn amax(&self) -> Self
-    where
-        Self: HasAmax,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn amin(&self) -> Self
-    where
-        Self: HasAmin,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn astype<U: Element>(&self) -> Array<U>
-    where
-        Self: HasAstype,
-    {
-        self.cast()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn clip<A, B>(&self, _: A, _: B) -> Self
-    where
-        Self: HasClip,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn cumprod(&self) -> Self
-    where
-        Self: HasCumprod,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn cumsum(&self) -> Self
-    where
-        Self: HasCumsum,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn flip(&self) -> Self
-    where
-        Self: HasFlip,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn index_select<A>(&self, _: A) -> Self
-    where
-        Self: HasIndexSelect,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn log(&self) -> Self
-    where
-        Self: HasLog,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn log1p(&self) -> Self
-    where
-        Self: HasLog1p,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn logical_and<A>(&self, _: A) -> Self
-    where
-        Self: HasLogicalAnd,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn logical_or<A>(&self, _: A) -> Self
-    where
-        Self: HasLogicalOr,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn maximum<A>(&self, _: A) -> Self
-    where
-        Self: HasMaximum,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn minimum<A>(&self, _: A) -> Self
-    where
-        Self: HasMinimum,
-    {
-        self.clone()
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn nonzero(&self) -> UInt
-    where
-        Self: HasNonzero,
-    {
-        self.cast()
-    }
+    absolute() -> Self = "`absolute` is `x.abs()`";
+    allclose(A) -> bool = "`allclose` is `(&x - &y).abs().le(1e-6).all()`, and `.item()?` reads it";
+    amax() -> Self = "`amax` is `x.reduce_max()`";
+    amin() -> Self = "`amin` is `x.reduce_min()`";
+    argwhere() -> UInt = "`argwhere` is `x.ne(0.0).compress()`: the indices of the lanes where a mask is true";
+    as_slice() -> Self = "`as_slice` is `x.to_vec()?`: elements have no address before they are computed";
+    astype<U>() -> Array<U> = "`astype` is `x.cast::<T>()`";
+    block_until_ready() -> Self =
+        "`block_until_ready` is `x.eval()?` and `jit::sync()?`; whatever reads elements waits by itself";
+    clip(A, B) -> Self = "`clip` is `x.clamp(low, high)`";
+    cpu() -> Self = "`cpu` is `x.to(Device::Cpu)?`";
+    cuda() -> Self = "`cuda` is `x.to(Device::Cuda(0))?`";
+    cummax() -> Self = "`cummax` is `x.prefix_reduce(ReduceOp::Max)`";
+    cummin() -> Self = "`cummin` is `x.prefix_reduce(ReduceOp::Min)`";
+    cumprod() -> Self = "`cumprod` is `x.prefix_reduce(ReduceOp::Mul)`";
+    cumsum() -> Self = "`cumsum` is `x.prefix_sum()`";
+    dtype() -> Self = "`dtype` is the type parameter: an `Array<f32>` has elements of `f32`";
+    flip() -> Self = "`flip` is `x.reverse()`";
+    fmod(A) -> Self = "`fmod` is `x % y`, with the sign of `x`";
+    index_add(A, B) -> Self = "`index_add` is `x.scatter_add(&values, &indices)`";
+    index_select(A) -> Self = "`index_select` is `x.gather(&indices)`";
+    item_at(A) -> Self = "`item_at` is `x.gather(&index).item()?`";
+    log() -> Self = "`log` is `x.ln()`; for other bases there are `x.log2()` and `x.log10()`";
+    log1p() -> Self = "`log1p` is `x.ln_1p()`";
+    logical_and(A) -> Self = "`logical_and` is `a & b` on masks, and `a && b` in a `#[jit]` function";
+    logical_or(A) -> Self = "`logical_or` is `a | b` on masks, and `a || b` in a `#[jit]` function";
+    masked_select(A) -> Self = "`masked_select` is `x.filter(&mask)`";
+    maximum(A) -> Self = "`maximum` is `x.max(y)`, and `x.reduce_max()` for the greatest element";
+    minimum(A) -> Self = "`minimum` is `x.min(y)`, and `x.reduce_min()` for the least element";
+    nan_to_num() -> Self = "`nan_to_num` is `x.is_nan().select(0.0, &x)`";
+    ndim() -> usize = "an array has one axis; a tensor has several: `Tensor::from_array(x, [2, -1])`";
+    nonzero() -> UInt = "`nonzero` is `x.ne(0.0).compress()`: the indices of the lanes where a mask is true";
+    numel() -> usize = "`numel` is `x.width()`";
+    numpy() -> Self = "`numpy` is `x.to_vec()?`";
+    prod() -> Self = "`prod` is `x.product()`";
+    realize() -> Self = "`realize` is `x.eval()?`";
+    remainder(A) -> Self = "`remainder` is `x % y`, with the sign of `x`";
+    requires_grad() -> bool = "`requires_grad` is `x.grad_enabled()`, and `x.enable_grad()` makes a variable";
+    requires_grad_() -> Self = "`requires_grad_` is `x.enable_grad()`";
+    reshape(A) -> Self = "an array has one axis; `Tensor::from_array(x, [2, -1])` is a tensor of its elements";
+    shape() -> usize = "an array has one axis, with `x.width()` elements; a tensor has a shape";
+    to_array() -> Self = "`to_array` is `x.to_vec()?`";
+    to_list() -> Self = "`to_list` is `x.to_vec()?`";
+    tolist() -> Self = "`tolist` is `x.to_vec()?`";
+    zero_grad() -> Self = "`zero_grad` is `x.clear_grad()`";
 }

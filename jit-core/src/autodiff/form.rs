@@ -7,7 +7,7 @@ use crate::traverse::{Traverse, VisitorMut, check_number, owned_arrays};
 
 /// Replaces the arrays of a value, in order.
 #[track_caller]
-pub(super) fn with_arrays<X: Traverse>(tree: &mut X, arrays: impl IntoIterator<Item = Var>) {
+pub(crate) fn with_arrays<X: Traverse>(tree: &mut X, arrays: impl IntoIterator<Item = Var>) {
     let mut arrays = arrays.into_iter();
     let (mut given, mut lent) = (0, 0);
     tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| {

@@ -59,6 +59,7 @@ use jit_runtime::Error;
 pub use checkpoint::checkpoint;
 pub use custom::{CustomOp, custom};
 pub use draw::graphviz;
+pub(crate) use form::with_arrays;
 pub(crate) use functional::Called;
 pub use functional::{grad, hvp, jvp, value_and_grad, vjp};
 pub use in_place::value_and_grad_in_place;

@@ -15,7 +15,7 @@ fn elements<const N: usize>(x: &Tensor<f32>, wanted: [f32; N]) {
 fn messages_about_arrays_name_what_exists() {
     let (x, y) = (Float::from([1.0, 2.0, 3.0, 4.0]), Float::from([1.0, 2.0, 3.0, 4.5]));
     assert!(!(&x - &y).abs().le(1e-6).all().item().unwrap(), "allclose");
-    assert_eq!(x.ne(2.0).compress().to_vec().unwrap(), [0, 2, 3], "argwhere, nonzero");
+    assert_eq!(x.ne(2.0).compress().to_vec().unwrap(), [0, 2, 3], "argwhere");
     floats(&x.prefix_reduce(ReduceOp::Max), [1.0, 2.0, 3.0, 4.0]);
     floats(&x.filter(&x.gt(1.5)), [2.0, 3.0, 4.0]);
     let holes = Float::from([1.0, f32::NAN]);
@@ -25,8 +25,8 @@ fn messages_about_arrays_name_what_exists() {
     sums.scatter_add(&x, &UInt::from([0, 0, 1, 1]));
     floats(&sums, [3.0, 7.0, 0.0]);
     assert_eq!(x.product().item().unwrap(), 24.0, "prod");
-    assert_eq!(x.gather(&UInt::from(1)).item().unwrap(), 2.0, "item_at");
-    assert_eq!(Tensor::from_array(x, [2, -1]).shape(), [2, 2], "reshape");
+    assert_eq!(x.gather(&UInt::from(1)).item().unwrap(), 2.0);
+    assert_eq!(Tensor::from_array(x, [2, -1]).shape(), [2, 2]);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn messages_about_tensors_name_what_exists() {
     elements(&x.slice(s![.., 1..3]), [1.0, 2.0, 4.0, 5.0, 7.0, 8.0]);
     elements(&(&x * Tensor::eye(3, 3)).sum(1), [0.0, 4.0, 8.0]);
     elements(&(row.expand_dims(1) * Tensor::eye(3, 3)), [3.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 5.0]);
-    assert_eq!((&x * Tensor::eye(3, 3)).sum(..).item().unwrap(), 12.0, "trace");
+    assert_eq!((&x * Tensor::eye(3, 3)).sum(..).item().unwrap(), 12.0);
     let lower = Tensor::from_fn(x.shape(), |at| at[1].le(&at[0])).select(&x, 0.0);
     elements(&lower, [0.0, 0.0, 0.0, 3.0, 4.0, 0.0, 6.0, 7.0, 8.0]);
     let upper = Tensor::from_fn(x.shape(), |at| at[1].ge(&at[0])).select(&x, 0.0);
@@ -48,7 +48,7 @@ fn messages_about_tensors_name_what_exists() {
     elements(&x.tensordot(&x, 1, 0).slice(s![0]), [15.0, 18.0, 21.0]);
     assert_eq!(Tensor::concat(&[&x, &x], 0).shape(), [6, 3], "vstack");
     assert_eq!(Tensor::concat(&[&x, &x], 1).shape(), [3, 6], "hstack");
-    assert_eq!(x.split(3, 0).len(), 3, "chunk");
+    assert_eq!(x.split(3, 0).len(), 3);
     let mut written = x.clone();
     written.set(s![&UInt::from([2, 0])], Tensor::zeros([2, 3]));
     elements(&written, [0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 0.0, 0.0, 0.0]);

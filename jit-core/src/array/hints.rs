@@ -1,7 +1,8 @@
 //! Messages for what an array does not have under the name that other libraries use.
 //!
 //! Each item exists only for its message: it requires what no array implements. Names for which the compiler suggests
-//! the right one by itself, such as `isnan`, are not here.
+//! the right one by itself, such as `isnan`, are not here. Neither are those that a program may give to methods of its own
+//! traits, such as `shape` or `row`: methods of a type come before those of traits.
 
 use super::{Array, Element, UInt};
 
@@ -48,18 +49,14 @@ names_of_other_libraries! {
     block_until_ready() -> Self =
         "`block_until_ready` is `x.eval()?` and `jit::sync()?`; whatever reads elements waits by itself";
     clip(A, B) -> Self = "`clip` is `x.clamp(low, high)`";
-    cpu() -> Self = "`cpu` is `x.to(Device::Cpu)?`";
-    cuda() -> Self = "`cuda` is `x.to(Device::Cuda(0))?`";
     cummax() -> Self = "`cummax` is `x.prefix_reduce(ReduceOp::Max)`";
     cummin() -> Self = "`cummin` is `x.prefix_reduce(ReduceOp::Min)`";
     cumprod() -> Self = "`cumprod` is `x.prefix_reduce(ReduceOp::Mul)`";
     cumsum() -> Self = "`cumsum` is `x.prefix_sum()`";
-    dtype() -> Self = "`dtype` is the type parameter: an `Array<f32>` has elements of `f32`";
     flip() -> Self = "`flip` is `x.reverse()`";
     fmod(A) -> Self = "`fmod` is `x % y`, with the sign of `x`";
     index_add(A, B) -> Self = "`index_add` is `x.scatter_add(&values, &indices)`";
     index_select(A) -> Self = "`index_select` is `x.gather(&indices)`";
-    item_at(A) -> Self = "`item_at` is `x.gather(&index).item()?`";
     log() -> Self = "`log` is `x.ln()`; for other bases there are `x.log2()` and `x.log10()`";
     log1p() -> Self = "`log1p` is `x.ln_1p()`";
     logical_and(A) -> Self = "`logical_and` is `a & b` on masks, and `a && b` in a `#[jit]` function";
@@ -68,19 +65,10 @@ names_of_other_libraries! {
     maximum(A) -> Self = "`maximum` is `x.max(y)`, and `x.reduce_max()` for the greatest element";
     minimum(A) -> Self = "`minimum` is `x.min(y)`, and `x.reduce_min()` for the least element";
     nan_to_num() -> Self = "`nan_to_num` is `x.is_nan().select(0.0, &x)`";
-    ndim() -> usize = "an array has one axis; a tensor has several: `Tensor::from_array(x, [2, -1])`";
     nonzero() -> UInt = "`nonzero` is `x.ne(0.0).compress()`: the indices of the lanes where a mask is true";
-    numel() -> usize = "`numel` is `x.width()`";
     numpy() -> Self = "`numpy` is `x.to_vec()?`";
     prod() -> Self = "`prod` is `x.product()`";
-    realize() -> Self = "`realize` is `x.eval()?`";
-    remainder(A) -> Self = "`remainder` is `x % y`, with the sign of `x`";
-    requires_grad() -> bool = "`requires_grad` is `x.grad_enabled()`, and `x.enable_grad()` makes a variable";
     requires_grad_() -> Self = "`requires_grad_` is `x.enable_grad()`";
-    reshape(A) -> Self = "an array has one axis; `Tensor::from_array(x, [2, -1])` is a tensor of its elements";
-    shape() -> usize = "an array has one axis, with `x.width()` elements; a tensor has a shape";
-    to_array() -> Self = "`to_array` is `x.to_vec()?`";
-    to_list() -> Self = "`to_list` is `x.to_vec()?`";
     tolist() -> Self = "`tolist` is `x.to_vec()?`";
     zero_grad() -> Self = "`zero_grad` is `x.clear_grad()`";
 }

@@ -37,6 +37,7 @@ mod interval;
 mod library;
 mod machine;
 mod narrow;
+mod near;
 mod parallelism;
 mod patterns;
 mod polls;

@@ -39,11 +39,12 @@ impl WithinRows {
         if !kernel.locals.is_empty() || !top.iter().all(|inst| is_plain(&inst.op)) {
             return None;
         }
-        let (mut analysis, assumed) = Analysis::within_rows(kernel, step);
+        let (mut analysis, assumed) = Analysis::within_rows(kernel, step, general.lanes);
         if regroups(kernel, general, &analysis) {
             return None;
         }
         let is_better = |op: &Op| match *op {
+            Op::Gather { buffer, index, .. } if general.repeats_elements(kernel, buffer, index) => false,
             Op::Gather { index, .. } | Op::Scatter { index, .. } => {
                 general.shape(index) == Shape::Varying && analysis.shape(index) != Shape::Varying
             }

@@ -170,6 +170,13 @@ impl Codegen<'_> {
             }
             Shape::Varying => {
                 let lanes = self.lanes_of(mask);
+                if let Some(near) = self.near_index(buffer, index) {
+                    let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
+                    let gathers = (0..self.packets)
+                        .map(|packet| self.gather_near(&near, buffer, index, packet, lanes_of(packet)));
+                    let gathers = gathers.collect();
+                    return self.set_vectors(result, gathers);
+                }
                 let has_pattern = self.pattern(buffer, index).is_some();
                 // Only a vector can be read under a mask that may be empty for one packet.
                 let (hint, packets) = (self.analysis.index_hint(self.kernel, index), self.packets);

@@ -9,12 +9,13 @@
 
 use super::codegen::READABLE_PADDING;
 use super::hints::{self, Hint};
-use super::near::{self, Near};
+use super::near::{self, Near, NearRows};
 use super::patterns::{self, Pattern};
 use super::ranges::Ranges;
 use super::records::Records;
 use super::rows::Rows;
 use super::streams::Streams;
+use super::strides::{self, Stride};
 use super::within_rows;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, ParamId, RegionId, TOP, Type, Value, for_each_nested_operand};
 
@@ -78,6 +79,10 @@ pub(super) struct Analysis {
     pub(super) patterns: Vec<Option<Pattern>>,
     /// Varying integers whose lanes are near each other.
     pub(super) near: Vec<Option<Near>>,
+    /// Indices of what is near each other in a few rows.
+    pub(super) near_rows: Vec<Option<NearRows>>,
+    /// The distances between the lanes of varying integers.
+    pub(super) strides: Vec<Option<Stride>>,
     /// The lanes of a packet, and whether groups begin at multiples of it: parts of groups within rows do not.
     pub(super) lanes: u64,
     pub(super) begins_with_packets: bool,
@@ -161,6 +166,8 @@ impl Analysis {
         self.index_hint(kernel, index).is_some()
             || self.patterns[index.index()].is_some()
             || self.near[index.index()].is_some()
+            || self.near_rows[index.index()].is_some()
+            || self.strides[index.index()].is_some()
     }
 
     /// What is near in the index of a gather that reads a few registers and moves their elements.
@@ -168,6 +175,14 @@ impl Analysis {
         let is_expected = self.is_checkable(kernel, index) && self.shape_in_packets(index).is_none();
         let near = self.near[index.index()].filter(|_| is_expected)?;
         near.registers(kernel.param(buffer).ty(), self.lanes).map(|_| near)
+    }
+
+    /// Whether a gather reads elements one by one, or some that are near each other, instead of by an instruction that
+    /// gathers.
+    pub(super) fn is_easily_gathered(&self, kernel: &Kernel, buffer: ParamId, index: Value) -> bool {
+        let is_found = self.strides[index.index()].is_some() || self.near_rows[index.index()].is_some();
+        let is_known = is_found || self.shape_in_packets(index).is_some();
+        is_known && self.shape(index) == Shape::Varying || self.near_index(kernel, buffer, index).is_some()
     }
 
     /// As [`Analysis::near_index`], if several lanes read the same elements. Then that is the best way to gather.
@@ -256,6 +271,8 @@ impl<'k> Solver<'k> {
             moved,
             patterns,
             near,
+            near_rows: Vec::new(),
+            strides: Vec::new(),
             lanes,
             begins_with_packets,
             rows,
@@ -268,7 +285,8 @@ impl<'k> Solver<'k> {
         };
         (analysis.hints, analysis.in_rows) = hints::hints(kernel, &analysis);
         analysis.patterns = patterns::patterns(kernel, &analysis);
-        analysis.near = near::near(kernel, &analysis);
+        (analysis.near, analysis.near_rows) = near::near(kernel, &analysis);
+        analysis.strides = strides::strides(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.streams = Streams::of(kernel, &analysis);
         // Only where nothing better is known.

@@ -47,6 +47,7 @@ mod records;
 mod rows;
 mod short_rows;
 mod streams;
+mod strides;
 mod symbols;
 mod usage;
 mod within_rows;

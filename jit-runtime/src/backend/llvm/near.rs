@@ -88,8 +88,27 @@ struct Operand {
     shape: Shape,
 }
 
+/// An index of elements that are near each other in a few rows: a small number times a shared one, plus a number whose
+/// lanes are near. Examples are colours that become those of pixels: `lane % 3 * size + lane / 3`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct NearRows {
+    /// The number of the row, from zero on.
+    pub(super) row: Value,
+    /// The largest one.
+    pub(super) last: u64,
+    /// The distance between rows.
+    pub(super) length: Value,
+    /// The place in the row, and the largest distance of one from its base.
+    pub(super) place: Value,
+    pub(super) most: u64,
+}
+
+/// The largest number of rows that are read, and of the registers that their elements fill.
+const MOST_ROWS: u64 = 4;
+const MOST_REGISTERS_OF_ROWS: u64 = 6;
+
 /// The integers of shape [`Shape::Varying`] whose lanes are near each other, if that is used.
-pub(super) fn near(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Near>> {
+pub(super) fn near(kernel: &Kernel, analysis: &Analysis) -> (Vec<Option<Near>>, Vec<Option<NearRows>>) {
     let mut finder = Finder { kernel, analysis, near: vec![None; kernel.types.len()] };
     let insts = || kernel.regions.iter().flat_map(|region| &region.insts);
     // A region usually comes after the one that it is nested in. If passes have changed that, a value is missed.
@@ -106,7 +125,16 @@ pub(super) fn near(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Near>> {
             finder.near[index.index()] = small(&bounds, index);
         }
     }
-    finder.used(insts())
+    let mut rows = vec![None; kernel.types.len()];
+    for inst in insts() {
+        if let Op::Gather { buffer, index, .. } = inst.op
+            && finder.registers(buffer, index).is_none()
+            && analysis.shape(index) == Shape::Varying
+        {
+            rows[index.index()] = finder.rows(&bounds, buffer, index);
+        }
+    }
+    (finder.used(insts(), &rows), rows)
 }
 
 /// An index that is small whatever it is computed from.
@@ -166,12 +194,15 @@ impl Finder<'_> {
     }
 
     /// Only what is gathered at, and quotients and remainders, with what they are computed from.
-    fn used<'k>(&self, insts: impl Iterator<Item = &'k Inst>) -> Vec<Option<Near>> {
+    fn used<'k>(&self, insts: impl Iterator<Item = &'k Inst>, rows: &[Option<NearRows>]) -> Vec<Option<Near>> {
         let mut is_used = vec![false; self.near.len()];
         let insts: Vec<&Inst> = insts.collect();
         for inst in insts.into_iter().rev() {
             if let Op::Gather { buffer, index, .. } = inst.op {
                 is_used[index.index()] |= self.registers(buffer, index).is_some();
+                if let Some(rows) = rows[index.index()] {
+                    [rows.row, rows.place].into_iter().for_each(|value| is_used[value.index()] = true);
+                }
             }
             let Some(near) = self.near[inst.first.index()].filter(|_| inst.results == 1) else { continue };
             is_used[inst.first.index()] |=
@@ -186,6 +217,26 @@ impl Finder<'_> {
     fn registers(&self, buffer: ParamId, index: Value) -> Option<u64> {
         let near = self.near[index.index()]?;
         near.registers(self.kernel.param(buffer).ty(), self.analysis.lanes)
+    }
+
+    /// An index of elements in a few rows.
+    fn rows(&self, bounds: &Bounds<'_>, buffer: ParamId, index: Value) -> Option<NearRows> {
+        let Some(&Op::Binary(BinaryOp::Add, a, b)) = bounds.definition(index) else { return None };
+        let of = |product: Value, place: Value| {
+            let Some(&Op::Binary(BinaryOp::Mul, x, y)) = bounds.definition(product) else { return None };
+            let (row, length) = if self.analysis.shape(y).is_scalar() { (x, y) } else { (y, x) };
+            let number = self.near[row.index()].filter(|near| near.is_certain && near.largest_base == Some(0))?;
+            let is_row = self.analysis.shape(length).is_scalar() && number.most < MOST_ROWS;
+            let most = self.operand(place)?.most;
+            let near = Near { most, ..number };
+            let registers = near.registers(self.kernel.param(buffer).ty(), self.analysis.lanes)?;
+            let is_small = (number.most + 1) * registers <= MOST_REGISTERS_OF_ROWS;
+            let last = number.most;
+            // Distances of rows are computed in 64 bits, where they must not wrap around.
+            let is_index = self.kernel.ty(index).bits() == 32;
+            (is_row && is_small && is_index).then_some(NearRows { row, last, length, place, most })
+        };
+        of(a, b).or_else(|| of(b, a))
     }
 
     fn operand(&self, value: Value) -> Option<Operand> {

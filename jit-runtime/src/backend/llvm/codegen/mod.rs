@@ -29,6 +29,7 @@ mod records;
 mod reduce;
 mod rows;
 mod streams;
+mod strides;
 mod switch;
 mod two_rows;
 mod verify;

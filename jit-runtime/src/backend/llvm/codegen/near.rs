@@ -3,13 +3,13 @@
 //! Distances have 32 bits, whatever the type of the integer. Gathers at such an index read a few vectors from the base
 //! on. Whether they are in range is a comparison of scalars.
 
-use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntUGE, LLVMIntULE};
+use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntUGE, LLVMIntULE};
 use smallvec::SmallVec;
 
 use super::{Codegen, Packets};
 use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw};
-use crate::backend::llvm::near::{Divisor, Near, Step, Way};
+use crate::backend::llvm::near::{Divisor, Near, NearRows, Step, Way};
 use crate::ir::{ParamId, Type, Value};
 
 /// The lanes of a packet: base plus distance.
@@ -209,6 +209,53 @@ impl Codegen<'_> {
         let registers = near.registers(self.element(buffer), u64::from(self.lanes))?;
         let is_used = !self.is_edge && self.can_permute(self.element(buffer), registers);
         is_used.then_some(near)
+    }
+
+    /// The few rows that a gather reads from, if this is the way to gather.
+    pub(super) fn near_rows(&self, buffer: ParamId, index: Value) -> Option<NearRows> {
+        let rows = self.analysis.near_rows[index.index()]?;
+        (!self.is_edge && self.can_permute(self.element(buffer), 1)).then_some(rows)
+    }
+
+    /// Gathers a packet by reading all elements that are near in each of a few rows.
+    pub(super) fn gather_rows(
+        &mut self,
+        rows: &NearRows,
+        buffer: ParamId,
+        index: Value,
+        packet: usize,
+        lanes: Option<Raw>,
+    ) -> Raw {
+        let (index_type, ty) = (self.ty(index), self.element(buffer));
+        let (row, place) = (self.near_lanes(rows.row, packet), self.near_lanes(rows.place, packet));
+        let (place_base, length) =
+            (self.wide_index(index_type, place.base), self.wide_index(index_type, self.scalar(rows.length)));
+        // In 64 bits nothing wraps around: if the first and the last row are in range, so are those in between.
+        let start = |codegen: &Self, row: u64| {
+            let distance = codegen.emit.mul(length, codegen.emit.i64(row));
+            codegen.emit.add(place_base, distance)
+        };
+        let last = start(self, rows.last);
+        let first_is_inside = self.is_run_inside(buffer, index_type, place_base, rows.most + 1);
+        let last_is_inside = self.is_run_inside(buffer, index_type, last, rows.most + 1);
+        let are_inside = self.emit.and(first_is_inside, last_is_inside);
+        let are_near = self.both(Some(are_inside), place.condition).unwrap_or(are_inside);
+        let gathered = self.either(
+            are_near,
+            |codegen| {
+                let e = &codegen.emit;
+                let of_row = |row: u64| codegen.permuted(buffer, start(codegen, row), rows.most + 1, place.distances);
+                let moved = (1..=rows.last).fold(of_row(0), |others, number| {
+                    let is_row = e.icmp(LLVMIntEQ, row.distances, codegen.distance_of(number));
+                    e.select(is_row, of_row(number), others)
+                });
+                let moved = codegen.loaded_value(ty, moved, codegen.lanes);
+                let zero = codegen.emit.bits_constant(ty, codegen.lanes, 0);
+                Packets::from_elem(lanes.map_or(moved, |lanes| codegen.emit.select(lanes, moved, zero)), 1)
+            },
+            |codegen| Packets::from_elem(codegen.gather_any(buffer, index, packet, lanes), 1),
+        );
+        gathered[0]
     }
 
     /// Gathers a packet by reading all elements that are near.

@@ -201,3 +201,75 @@ fn programs_of_indices_that_are_near_each_other() {
 fn many_programs_of_indices_that_are_near_each_other() {
     check_random(10_000..100_000);
 }
+
+/// A number that is part of the code or passed to it: small, about as long as rows, negative, or so large that products
+/// wrap around.
+fn length(gathers: &mut Gathers, ty: Type) -> Value {
+    let large = 1_u64 << (ty.bits() - 1 - gathers.rng.below(3) as u32);
+    let number = match gathers.rng.below(9) {
+        0 => (gathers.rng.below(60) as u64).wrapping_neg(),
+        1 => large / 3 + gathers.rng.below(3) as u64,
+        2 => large,
+        3 => gathers.rng.below(5) as u64,
+        _ => gathers.rng.below(130) as u64,
+    } & ty.bit_mask();
+    if gathers.rng.one_in(2) {
+        return gathers.builder.constant(ty, number);
+    }
+    gathers.inputs.push(Input::Scalar(number));
+    let param = gathers.builder.scalar_param(ty);
+    gathers.builder.scalar(param)
+}
+
+/// Rows that become columns, and the other way round: many of a few elements, and a few of many.
+fn transposition(seed: u64) -> Case {
+    use BinaryOp::{Add, Div, Mul, Rem, Sub};
+    let mut gathers = Gathers::new(seed);
+    let ty = gathers.rng.choose(&[Type::U32, Type::U32, Type::I32, Type::U64, Type::I64]);
+    let short = 2 + gathers.rng.below(4) as u64;
+    let number = if !gathers.rng.one_in(3) { short } else { 20 + gathers.rng.below(100) as u64 };
+    let lane = gathers.builder.lane_index();
+    let (lane, count) = (gathers.builder.cast(ty, lane), gathers.builder.constant(ty, number));
+    let [row, place] = [Rem, Div].map(|op| gathers.builder.binary(op, lane, count));
+    let length = length(&mut gathers, ty);
+    let numbers = if gathers.rng.one_in(4) { lane } else { row };
+    let product = gathers.builder.binary(Mul, numbers, length);
+    let index = match gathers.rng.below(4) {
+        0 => product,
+        1 => gathers.builder.binary(Add, place, product),
+        _ => gathers.builder.binary(Add, product, place),
+    };
+    let moved = gathers.rng.one_in(3).then(|| gathers.builder.constant(ty, 7));
+    let op = gathers.rng.choose(&[Add, Sub]);
+    let index = moved.map_or(index, |distance| gathers.builder.binary(op, index, distance));
+    let (element, count) = (gathers.rng.choose(&ELEMENT_TYPES), gathers.rng.below(1000));
+    gathers.gather(element, count, index, None);
+    gathers.finish(seed)
+}
+
+fn check_transpositions(seeds: Range<u64>) {
+    let (targets, [mut rows, mut strides]) = (variants(), [0; 2]);
+    for seed in seeds.clone() {
+        let case = transposition(seed);
+        let Some(target) = targets.get(seed as usize % targets.len().max(1)) else { return };
+        let checked = check(&case, target, CodeOptions::default());
+        checked.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", case.kernel));
+        let general = Analysis::new(&case.kernel, 16);
+        let (within, _) = Analysis::within_rows(&case.kernel, 16, 16);
+        rows += u64::from(general.near_rows.iter().any(Option::is_some));
+        strides += u64::from([general, within].iter().any(|analysis| analysis.strides.iter().any(Option::is_some)));
+    }
+    let all = seeds.end - seeds.start;
+    assert!(16 * rows > all && 4 * strides > all, "of {all} programs only {rows} have few rows, and {strides} strides");
+}
+
+#[test]
+fn rows_that_become_columns() {
+    check_transpositions(0..1500);
+}
+
+#[test]
+#[ignore = "takes minutes; `.ci/nightly` runs it"]
+fn many_rows_that_become_columns() {
+    check_transpositions(10_000..100_000);
+}

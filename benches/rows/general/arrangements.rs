@@ -180,7 +180,7 @@ pub(crate) fn transposition_of_powers(bench: &Bench) -> Result<(), RowError> {
 
 /// Rows of a table, each divided by its length, then columns scaled and moved.
 fn normalised(rows: &Tensor<f32>, scale: &Tensor<f32>, bias: &Tensor<f32>) -> Tensor<f32> {
-    let lengths = (rows * rows).sum(keep_dims(1)).sqrt();
+    let lengths = (rows * rows).sum(jit::tensor::keep_dims(1)).sqrt();
     rows / lengths * scale + bias
 }
 

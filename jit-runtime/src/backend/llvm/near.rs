@@ -35,7 +35,7 @@ pub(super) struct Near {
     pub(super) most: u64,
     /// A number that the base does not exceed, if there is one below the largest number of the type.
     largest_base: Option<u64>,
-    /// Whether the code compares the operand's base with a limit, for the condition under which the distances are right.
+    /// The limit that the operand's base is compared with, if the distances are only right up to there.
     pub(super) limit: Option<u64>,
     /// Whether that condition is known to hold, also those of the operands.
     pub(super) is_certain: bool,
@@ -363,8 +363,8 @@ impl Finder<'_> {
 
 /// The factor and the count by which numbers up to a largest one are divided, so that no product exceeds 32 bits.
 ///
-/// With `factor * divisor = 2^count + excess`, `n * factor >> count` is the quotient if `n * excess < 2^count`, since the
-/// excess is less than the distance of `n / divisor` from the next integer.
+/// With `factor * divisor = 2^count + excess`, `n * factor >> count` is the quotient if `n * excess < 2^count`: what is
+/// too much is less than the distance of `n / divisor` from the next integer.
 pub(super) fn divide_small(divisor: u64, most: u64) -> Option<Way> {
     let ways = (1..32).map(|count| ((1_u64 << count) / divisor + 1, count));
     let is_right = |&(factor, count): &(u64, u32)| {

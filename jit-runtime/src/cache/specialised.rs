@@ -3,9 +3,9 @@
 //! A program that runs one kernel with a few values by turns, such as the strides of the passes of a transform, gets a
 //! parameter for them ([`super::literals`]). But a divisor, a distance of shifts, a mask of bits, or a factor of the
 //! lane's number that is known makes better code: division by multiplication, and loads of neighbouring elements
-//! instead of gathers. So where such a parameter takes part in integer arithmetic of that kind, and the kernel runs long
-//! with the same values, code for these values is generated in the background, as better code is for any hot kernel
-//! ([`super::hot`]).
+//! instead of gathers. So where such a parameter takes part in integer arithmetic of that kind, and the kernel runs
+//! long with the same values, code for these values is generated in the background, as better code is for any hot
+//! kernel ([`super::hot`]).
 //!
 //! A parameter and a literal of the same bits have the same results, so this affects time and never values.
 

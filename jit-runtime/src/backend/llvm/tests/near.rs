@@ -97,7 +97,7 @@ fn small_numbers_are_divided_by_a_product_of_32_bits() {
     }
     for divisor in [1000, 16_383, 32_767] {
         let Some(Way::Product(factor, count)) = divide_small(divisor, 32_767) else { panic!("{divisor}") };
-        (0..=32_767_u64).for_each(|number| assert_eq!(number * factor >> count, number / divisor));
+        (0..=32_767_u64).for_each(|number| assert_eq!((number * factor) >> count, number / divisor));
     }
 }
 

@@ -177,6 +177,10 @@ const ROWS: &[Row] = &[
     Row { name: "G38a", what: "sparse matrix, 10 entries in each of 40 000 rows, times 8 columns",
         run: general::sparse::few_columns },
     Row { name: "G38b", what: "the same, times 20 columns", run: general::sparse::more_columns },
+    Row { name: "G39a", what: "300 000 rows of 10 normalised, columns scaled and moved",
+        run: general::arrangements::narrow_rows },
+    Row { name: "G39b", what: "colours of 1000² pixels as planes, and as pixels again",
+        run: general::arrangements::planes },
 ];
 
 /// The options of the command line.

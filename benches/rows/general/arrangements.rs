@@ -1,5 +1,5 @@
 //! Elements in another arrangement than that of the lanes: groups of bytes, matrices one after another, pixels that are
-//! repeated, sums along both axes of a picture, rows that become columns.
+//! repeated, sums along both axes of a picture, rows that become columns, narrow rows, colours.
 
 use jit::prelude::*;
 
@@ -176,4 +176,74 @@ pub(crate) fn transposition(bench: &Bench) -> Result<(), RowError> {
 /// G37b: one of 2048 × 4096, whose rows lie in the same places of caches.
 pub(crate) fn transposition_of_powers(bench: &Bench) -> Result<(), RowError> {
     transposed(bench, "G37b", [2048, 4096])
+}
+
+/// Rows of a table, each divided by its length, then columns scaled and moved.
+fn normalised(rows: &Tensor<f32>, scale: &Tensor<f32>, bias: &Tensor<f32>) -> Tensor<f32> {
+    let lengths = (rows * rows).sum(jit::tensor::keep_dims(1)).sqrt();
+    rows / lengths * scale + bias
+}
+
+#[freeze]
+fn frozen_normalised(rows: &Tensor<f32>, scale: &Tensor<f32>, bias: &Tensor<f32>) -> Tensor<f32> {
+    normalised(rows, scale, bias)
+}
+
+/// G39a: 300 000 rows of 10.
+pub(crate) fn narrow_rows(bench: &Bench) -> Result<(), RowError> {
+    const ROWS: usize = 300_000;
+    const COLUMNS: usize = 10;
+    let [table, scale, bias] =
+        [(ROWS * COLUMNS, 1), (COLUMNS, 2), (COLUMNS, 3)].map(|(count, seed)| u01s(count, seed, |u| u + 0.5));
+    let rows = Tensor::from_array(resident(table.clone())?, [ROWS, COLUMNS]);
+    let [scales, biases] = [Tensor::from(scale.clone()), Tensor::from(bias.clone())];
+    let rust = |threads: Threads| {
+        let mut result = vec![0.0; ROWS * COLUMNS];
+        threads.chunks(&mut result, 1024 * COLUMNS, |i, results| {
+            let rows = table[i * 1024 * COLUMNS..].as_chunks::<COLUMNS>().0;
+            for (result, row) in results.chunks_mut(COLUMNS).zip(rows) {
+                let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+                for (k, result) in result.iter_mut().enumerate() {
+                    *result = row[k] / length * scale[k] + bias[k];
+                }
+            }
+        });
+        result
+    };
+    let jit: &dyn Fn() -> Tensor<f32> = &|| normalised(&rows, &scales, &biases);
+    let frozen: &dyn Fn() -> Tensor<f32> = &|| frozen_normalised(&rows, &scales, &biases);
+    Program { workload: "G39a", tolerance: 1e-5, jit, frozen: Some(frozen), rust: &rust }.run(bench)
+}
+
+/// The colours of pixels as planes, with levels between zero and one, and those of pixels again with less contrast.
+fn through_planes(picture: &Tensor<u8>) -> Tensor<u8> {
+    let planes = picture.permute_axes([2, 0, 1]).cast::<f32>() / 255.0;
+    jit::eval(&planes).expect("there is memory for the planes");
+    (planes.permute_axes([1, 2, 0]) * 180.0 + 30.0).cast()
+}
+
+/// G39b: the colours of 1000² pixels as planes, and as pixels again.
+pub(crate) fn planes(bench: &Bench) -> Result<(), RowError> {
+    const SIDE: usize = 1000;
+    const PIXELS: usize = SIDE * SIDE;
+    let bytes: Vec<u8> = (0..3 * PIXELS as u32).map(|i| hash32(i) as u8).collect();
+    let picture = Tensor::from_array(resident(bytes.clone())?, [SIDE, SIDE, 3]);
+    let rust = |threads: Threads| {
+        let (mut planes, mut result) = (vec![0.0; 3 * PIXELS], vec![0_u8; 3 * PIXELS]);
+        let [red, green, blue] = planes.as_chunks_mut::<PIXELS>().0 else { unreachable!("there are three planes") };
+        threads.chunks_of([red, green, blue].map(|plane| &mut plane[..]), SIDE, |y, rows| {
+            for (k, row) in rows.into_iter().enumerate() {
+                let pixels = bytes[3 * y * SIDE..].as_chunks::<3>().0;
+                row.iter_mut().zip(pixels).for_each(|(level, pixel)| *level = f32::from(pixel[k]) / 255.0);
+            }
+        });
+        threads.chunks(&mut result, 3 * SIDE, |y, row| {
+            for (x, pixel) in row.as_chunks_mut::<3>().0.iter_mut().enumerate() {
+                *pixel = std::array::from_fn(|k| (planes[k * PIXELS + y * SIDE + x] * 180.0 + 30.0) as u8);
+            }
+        });
+        result
+    };
+    let jit: &dyn Fn() -> Tensor<u8> = &|| through_planes(&picture);
+    Program { workload: "G39b", tolerance: 1e-2, jit, frozen: None, rust: &rust }.run(bench)
 }

@@ -23,7 +23,7 @@
 //! | `series.rs` | moving averages, exponential smoothing |
 //! | `columns.rs` | means and variances of columns |
 //! | `layers.rs` | convolutions, their derivatives, products of matrices |
-//! | `arrangements.rs` | sums along both axes, small matrices, base64, enlargement, transposition |
+//! | `arrangements.rs` | sums along both axes, small matrices, base64, enlargement, transposition, narrow rows, colours |
 
 pub(crate) mod arrangements;
 pub(crate) mod automata;

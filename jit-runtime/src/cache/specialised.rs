@@ -1,10 +1,11 @@
 //! Code for single values of parameters.
 //!
 //! A program that runs one kernel with a few values by turns, such as the strides of the passes of a transform, gets a
-//! parameter for them ([`super::literals`]). But a divisor, a distance of shifts or a mask of bits that is known makes
-//! better code: division by multiplication, and loads of neighbouring elements instead of gathers. So where such a
-//! parameter takes part in integer arithmetic of that kind, and the kernel runs long with the same values, code for
-//! these values is generated in the background, as better code is for any hot kernel ([`super::hot`]).
+//! parameter for them ([`super::literals`]). But a divisor, a distance of shifts, a mask of bits, or a factor of the
+//! lane's number that is known makes better code: division by multiplication, and loads of neighbouring elements
+//! instead of gathers. So where such a parameter takes part in integer arithmetic of that kind, and the kernel runs
+//! long with the same values, code for these values is generated in the background, as better code is for any hot
+//! kernel ([`super::hot`]).
 //!
 //! A parameter and a literal of the same bits have the same results, so this affects time and never values.
 
@@ -14,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use crate::backend::{Executable, RawArgument};
-use crate::ir::{BinaryOp, Inst, Kernel, Op, ParamId};
+use crate::ir::{BinaryOp, Inst, Kernel, Op, ParamId, Value};
 
 /// How many combinations of values have code of their own, at most.
 const MAX_VARIANTS: usize = 32;
@@ -87,18 +88,24 @@ impl Variant {
     }
 }
 
-/// The scalar parameters whose values, or values computed from such alone, divide, shift or mask integers of lanes.
+/// The scalar parameters whose values, or values computed from such alone, divide, shift or mask integers of lanes, or
+/// multiply what is computed from the lane's number, as the numbers of records are.
 ///
 /// One pass forward finds the values that are computed from parameters alone, and one backward the parameters that
 /// reach an operation that decides: a value that is used many times is passed once.
 fn deciding_params(kernel: &Kernel) -> SmallVec<[ParamId; 4]> {
     let mut is_uniform = vec![false; kernel.types.len()];
+    let mut is_of_lanes = vec![false; kernel.types.len()];
     let mut decides = vec![false; kernel.types.len()];
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
         let mut from_params = is_computed_by_values(&inst.op);
         inst.op.for_each_operand(|operand| from_params &= is_uniform[operand.index()]);
         inst.values().for_each(|value| is_uniform[value.index()] = from_params);
-        if !from_params && is_deciding(kernel, inst) {
+        let of_lanes =
+            is_of_lane_numbers(&inst.op, |value| is_of_lanes[value.index()], |value| is_uniform[value.index()]);
+        inst.values().for_each(|value| is_of_lanes[value.index()] = of_lanes);
+        let is_record = of_lanes && matches!(inst.op, Op::Binary(BinaryOp::Mul, ..));
+        if !from_params && (is_record || is_deciding(kernel, inst)) {
             inst.op.for_each_operand(|operand| decides[operand.index()] = true);
         }
     }
@@ -121,6 +128,20 @@ fn is_computed_by_values(op: &Op) -> bool {
     matches!(op, Op::Const(..) | Op::Scalar(_) | Op::Unary(..) | Op::Binary(..) | Op::Cast(..))
 }
 
+/// Whether a result is computed from the lane's number and values that all lanes share, as places in memory are.
+fn is_of_lane_numbers(op: &Op, of_lanes: impl Fn(Value) -> bool, is_shared: impl Fn(Value) -> bool) -> bool {
+    use BinaryOp::{Add, And, Div, Mul, Rem, Shl, Shr, Sub};
+    let is_place = |value: Value| of_lanes(value) || is_shared(value);
+    match *op {
+        Op::LaneIndex => true,
+        Op::Cast(_, a) => of_lanes(a),
+        Op::Binary(Add | Sub | Mul | Div | Rem | Shl | Shr | And, a, b) => {
+            is_place(a) && is_place(b) && (of_lanes(a) || of_lanes(b))
+        }
+        _ => false,
+    }
+}
+
 /// Whether the code for an operation depends much on whether an operand is known.
 fn is_deciding(kernel: &Kernel, inst: &Inst) -> bool {
     use BinaryOp::{And, Div, Rem, Shl, Shr};
@@ -130,7 +151,7 @@ fn is_deciding(kernel: &Kernel, inst: &Inst) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Access, Builder, Type, Value};
+    use crate::ir::{Access, Builder, Type};
 
     /// A kernel of three scalar parameters, and the value that it stores.
     fn kernel(result: impl FnOnce(&mut Builder, [Value; 3]) -> Value) -> Kernel {
@@ -173,6 +194,22 @@ mod tests {
         });
         assert!(others.is_empty());
         assert!(Specialised::of(&kernel(|_, [a, ..]| a)).is_none());
+    }
+
+    #[test]
+    fn a_factor_of_the_lane_decides_and_one_of_other_numbers_does_not() {
+        let of_lanes = deciding(|builder, [a, b, _]| {
+            let lane = builder.lane_index();
+            let record = builder.binary(BinaryOp::Mul, lane, a);
+            builder.binary(BinaryOp::Add, record, b)
+        });
+        assert_eq!(of_lanes, [1]);
+        let of_others = deciding(|builder, [a, b, _]| {
+            let lane = builder.lane_index();
+            let mixed = builder.binary(BinaryOp::Xor, lane, a);
+            builder.binary(BinaryOp::Mul, mixed, b)
+        });
+        assert!(of_others.is_empty());
     }
 
     /// Without sets, a parameter is listed once for each of 2^64 ways.

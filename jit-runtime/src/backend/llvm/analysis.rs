@@ -9,13 +9,15 @@
 
 use super::codegen::READABLE_PADDING;
 use super::hints::{self, Hint};
+use super::near::{self, Near, NearRows};
 use super::patterns::{self, Pattern};
 use super::ranges::Ranges;
 use super::records::Records;
 use super::rows::Rows;
 use super::streams::Streams;
+use super::strides::{self, Stride};
 use super::within_rows;
-use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value, for_each_nested_operand};
+use crate::ir::{BinaryOp, Inst, Kernel, Op, ParamId, RegionId, TOP, Type, Value, for_each_nested_operand};
 
 /// The relation between the lanes of a packet, for one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +77,15 @@ pub(super) struct Analysis {
     pub(super) moved: Vec<Option<(Value, Value)>>,
     /// The expected lanes of other varying integers.
     pub(super) patterns: Vec<Option<Pattern>>,
+    /// Varying integers whose lanes are near each other.
+    pub(super) near: Vec<Option<Near>>,
+    /// Indices of what is near each other in a few rows.
+    pub(super) near_rows: Vec<Option<NearRows>>,
+    /// The distances between the lanes of varying integers.
+    pub(super) strides: Vec<Option<Stride>>,
+    /// The lanes of a packet, and whether groups begin at multiples of it: parts of groups within rows do not.
+    pub(super) lanes: u64,
+    pub(super) begins_with_packets: bool,
     /// Gathers that are executed together.
     pub(super) rows: Rows,
     /// Gathers that read streams.
@@ -95,6 +106,7 @@ impl Analysis {
     /// packet's size, but not of the group's, the lanes are related in each packet alone.
     pub(super) fn of_packets(kernel: &Kernel, packets: usize, lanes: usize) -> Analysis {
         let mut solver = Solver::new(kernel, packets * lanes, None);
+        solver.lanes = lanes as u64;
         solver.packet_shapes = (packets > 1).then(|| Solver::new(kernel, lanes, None).shapes());
         let mut analysis = solver.solved();
         analysis.ranges = Ranges::of(kernel, &analysis);
@@ -102,9 +114,11 @@ impl Analysis {
         analysis
     }
 
-    /// Analyses groups of lanes that are within a row. Returns also the values whose shape depends on that.
-    pub(super) fn within_rows(kernel: &Kernel, step: usize) -> (Analysis, Vec<Value>) {
+    /// Analyses groups of lanes that are within a row, as some packets of so many lanes. Returns also the values whose
+    /// shape depends on that.
+    pub(super) fn within_rows(kernel: &Kernel, step: usize, lanes: u64) -> (Analysis, Vec<Value>) {
         let mut solver = Solver::new(kernel, step, Some(Vec::new()));
+        solver.lanes = lanes;
         let analysis = solver.solved();
         (analysis, solver.assumed.unwrap_or_default())
     }
@@ -149,7 +163,31 @@ impl Analysis {
 
     /// Whether a gather may compare an index with what is expected.
     pub(super) fn is_checked_at_run_time(&self, kernel: &Kernel, index: Value) -> bool {
-        self.index_hint(kernel, index).is_some() || self.patterns[index.index()].is_some()
+        self.index_hint(kernel, index).is_some()
+            || self.patterns[index.index()].is_some()
+            || self.near[index.index()].is_some()
+            || self.near_rows[index.index()].is_some()
+            || self.strides[index.index()].is_some()
+    }
+
+    /// What is near in the index of a gather that reads a few registers and moves their elements.
+    pub(super) fn near_index(&self, kernel: &Kernel, buffer: ParamId, index: Value) -> Option<Near> {
+        let is_expected = self.is_checkable(kernel, index) && self.shape_in_packets(index).is_none();
+        let near = self.near[index.index()].filter(|_| is_expected)?;
+        near.registers(kernel.param(buffer).ty(), self.lanes).map(|_| near)
+    }
+
+    /// Whether a gather reads elements one by one, or some that are near each other, instead of by an instruction that
+    /// gathers.
+    pub(super) fn is_easily_gathered(&self, kernel: &Kernel, buffer: ParamId, index: Value) -> bool {
+        let is_found = self.strides[index.index()].is_some() || self.near_rows[index.index()].is_some();
+        let is_known = is_found || self.shape_in_packets(index).is_some();
+        is_known && self.shape(index) == Shape::Varying || self.near_index(kernel, buffer, index).is_some()
+    }
+
+    /// As [`Analysis::near_index`], if several lanes read the same elements. Then that is the best way to gather.
+    pub(super) fn repeats_elements(&self, kernel: &Kernel, buffer: ParamId, index: Value) -> bool {
+        self.near_index(kernel, buffer, index).is_some_and(|near| near.repeats)
     }
 
     /// The expected lanes of the index of a gather of elements of a type, if they can be checked at run time, are read
@@ -199,12 +237,14 @@ struct Solver<'k> {
     /// The values of the top region whose shape is that of lanes within a row; none if nothing is assumed.
     assumed: Option<Vec<Value>>,
     packet_shapes: Option<Vec<Shape>>,
+    lanes: u64,
 }
 
 impl<'k> Solver<'k> {
     fn new(kernel: &'k Kernel, step: usize, assumed: Option<Vec<Value>>) -> Self {
         let shapes = vec![Shape::Uniform; kernel.types.len()];
-        Solver { kernel, step: step as u64, shapes, constants: constants(kernel), assumed, packet_shapes: None }
+        let (step, constants) = (step as u64, constants(kernel));
+        Solver { kernel, step, shapes, constants, assumed, packet_shapes: None, lanes: step }
     }
 
     fn shapes(mut self) -> Vec<Shape> {
@@ -218,7 +258,7 @@ impl<'k> Solver<'k> {
         self.region(TOP);
         let hoisted = self.hoisted();
         let (used, hints, moved, patterns) = (used(kernel), Vec::new(), Vec::new(), Vec::new());
-        let in_rows = Vec::new();
+        let (in_rows, near, lanes, begins_with_packets) = (Vec::new(), Vec::new(), self.lanes, self.assumed.is_none());
         let (rows, streams, ranges) = (Rows::default(), Streams::default(), Ranges::default());
         let records = Records::default();
         let (shapes, constants, packet_shapes) =
@@ -230,6 +270,11 @@ impl<'k> Solver<'k> {
             in_rows,
             moved,
             patterns,
+            near,
+            near_rows: Vec::new(),
+            strides: Vec::new(),
+            lanes,
+            begins_with_packets,
             rows,
             streams,
             records,
@@ -240,6 +285,8 @@ impl<'k> Solver<'k> {
         };
         (analysis.hints, analysis.in_rows) = hints::hints(kernel, &analysis);
         analysis.patterns = patterns::patterns(kernel, &analysis);
+        (analysis.near, analysis.near_rows) = near::near(kernel, &analysis);
+        analysis.strides = strides::strides(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
         analysis.streams = Streams::of(kernel, &analysis);
         // Only where nothing better is known.

@@ -98,6 +98,7 @@ instructions! {
     ashr(a, b) = LLVMBuildAShr;
     select(condition, a, b) = LLVMBuildSelect;
     extract_element(vector, index) = LLVMBuildExtractElement;
+    insert_element(vector, element, index) = LLVMBuildInsertElement;
 }
 
 /// Conversions, by the name of LLVM's instruction.

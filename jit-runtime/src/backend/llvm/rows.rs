@@ -148,4 +148,5 @@ fn is_candidate(kernel: &Kernel, analysis: &Analysis, result: Value, buffer: Par
         && analysis.shape(result) == Shape::Varying
         && analysis.shape(index) == Shape::Varying
         && analysis.index_hint(kernel, index).is_none()
+        && !analysis.repeats_elements(kernel, buffer, index)
 }

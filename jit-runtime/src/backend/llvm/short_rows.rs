@@ -17,6 +17,9 @@ const GATHER_COST: f64 = 1.75;
 /// The cost of a gather that compares its indices with what is expected.
 const CHECKED_COST: f64 = 16.0;
 
+/// The cost of a gather of elements that are near each other.
+const NEAR_COST: f64 = 4.0;
+
 /// The part of the cost that fewer lanes may have: what they cost outside of the loops is not counted.
 const WORTHWHILE: f64 = 0.9;
 
@@ -45,6 +48,7 @@ fn shows_lanes(kernel: &Kernel, inst: &Inst) -> bool {
 fn cost(kernel: &Kernel, lanes: usize) -> f64 {
     let analysis = Analysis::new(kernel, lanes);
     let of = |inst: &Inst| match inst.op {
+        Op::Gather { buffer, index, .. } if analysis.near_index(kernel, buffer, index).is_some() => NEAR_COST,
         Op::Gather { index, .. } if analysis.shape(index) == Shape::Varying => {
             let checked = analysis.is_checked_at_run_time(kernel, index);
             if checked { CHECKED_COST } else { GATHER_COST * lanes as f64 }

@@ -185,6 +185,7 @@ impl Search<'_> {
             && analysis.shape(result) == Shape::Varying
             && analysis.rows.role(result).is_none()
             && analysis.index_hint(self.kernel, index).is_none()
+            && !analysis.repeats_elements(self.kernel, buffer, index)
     }
 }
 

@@ -39,11 +39,19 @@ impl WithinRows {
         if !kernel.locals.is_empty() || !top.iter().all(|inst| is_plain(&inst.op)) {
             return None;
         }
-        let (mut analysis, assumed) = Analysis::within_rows(kernel, step);
-        if regroups(kernel, general, &analysis) {
+        let (mut analysis, assumed) = Analysis::within_rows(kernel, step, general.lanes);
+        if assumed.is_empty() || regroups(kernel, general, &analysis) {
             return None;
         }
         let is_better = |op: &Op| match *op {
+            Op::Gather { buffer, index, .. }
+                if general.repeats_elements(kernel, buffer, index) || general.near_rows[index.index()].is_some() =>
+            {
+                false
+            }
+            Op::Gather { buffer, index, .. } if analysis.is_easily_gathered(kernel, buffer, index) => {
+                !general.is_easily_gathered(kernel, buffer, index)
+            }
             Op::Gather { index, .. } | Op::Scatter { index, .. } => {
                 general.shape(index) == Shape::Varying && analysis.shape(index) != Shape::Varying
             }

@@ -164,6 +164,11 @@ impl Codegen<'_> {
         self.emit.icmp(LLVMIntULT, index, self.length(buffer))
     }
 
+    /// The number of elements that indices of a type reach, as 64 bits.
+    pub(super) fn limit_of(&mut self, buffer: ParamId, ty: Type) -> Raw {
+        self.limit(buffer, Reach::of(ty), 1)
+    }
+
     /// Whether a number of consecutive elements are in range, starting at an index, which is the first one of a type as
     /// 64 bits.
     pub(super) fn is_run_inside(&mut self, buffer: ParamId, ty: Type, first: Raw, count: u64) -> Raw {

@@ -170,9 +170,29 @@ impl Codegen<'_> {
             }
             Shape::Varying => {
                 let lanes = self.lanes_of(mask);
+                if let Some(near) = self.near_index(buffer, index) {
+                    let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
+                    let gathers = (0..self.packets)
+                        .map(|packet| self.gather_near(&near, buffer, index, packet, lanes_of(packet)));
+                    let gathers = gathers.collect();
+                    return self.set_vectors(result, gathers);
+                }
+                let packets = self.packets;
+                if let Some(rows) = self.near_rows(buffer, index) {
+                    let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
+                    let gather = |packet: usize| self.gather_rows(&rows, buffer, index, packet, lanes_of(packet));
+                    let gathers = (0..packets).map(gather).collect();
+                    return self.set_vectors(result, gathers);
+                }
+                if let Some(stride) = self.stride(index) {
+                    let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
+                    let gather = |packet: usize| self.gather_strided(stride, buffer, index, packet, lanes_of(packet));
+                    let gathers = (0..packets).map(gather).collect();
+                    return self.set_vectors(result, gathers);
+                }
                 let has_pattern = self.pattern(buffer, index).is_some();
                 // Only a vector can be read under a mask that may be empty for one packet.
-                let (hint, packets) = (self.analysis.index_hint(self.kernel, index), self.packets);
+                let hint = self.analysis.index_hint(self.kernel, index);
                 let in_rows = self.region != TOP && self.analysis.in_rows[index.index()];
                 let gathers = match hint.filter(|hint| lanes.is_none() || *hint == Hint::Consecutive || in_rows) {
                     _ if has_pattern => {

@@ -19,7 +19,9 @@ mod frame;
 mod half_floats;
 mod local;
 mod memory;
+mod near;
 mod parts;
+mod permute;
 mod poll;
 mod private;
 mod recomputed;
@@ -27,6 +29,7 @@ mod records;
 mod reduce;
 mod rows;
 mod streams;
+mod strides;
 mod switch;
 mod two_rows;
 mod verify;
@@ -42,6 +45,7 @@ use frame::Frame;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
+use near::NearPackets;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use streams::{Iteration, Window};
@@ -49,6 +53,7 @@ use streams::{Iteration, Window};
 use super::analysis::{Analysis, Shape};
 use super::emit::{Block, Conversion, Emitter, Raw};
 use super::hints::Hint;
+use super::near::Step;
 use super::polls::Polls;
 use super::recompute::Recompute;
 use super::rows::Role;
@@ -78,6 +83,8 @@ struct Slot {
     vectors: Option<Packets>,
     /// Whether it was computed before the loop over the packets.
     in_prologue: bool,
+    /// For each packet, the base and the distances, if the lanes are near each other.
+    near: Option<NearPackets>,
     /// For each packet, the address that it was loaded from without a mask; nothing writes there.
     loaded_from: Option<Packets>,
     /// Whether the code differs for LLVM from that of the definition, though the value is the same.
@@ -377,8 +384,13 @@ impl<'a> Codegen<'a> {
     fn pure(&mut self, result: Value, op: &Op) {
         match self.analysis.shape(result) {
             Shape::Varying => {
-                let vectors = (0..self.packets).map(|packet| self.operation(op, Some(packet))).collect();
+                let near = self.analysis.near[result.index()].filter(|near| near.step != Step::Small);
+                let (near, known) = near.map(|near| self.begin_near(&near, self.ty(result))).unzip();
+                let vectors = known
+                    .flatten()
+                    .unwrap_or_else(|| (0..self.packets).map(|packet| self.operation(op, Some(packet))).collect());
                 self.set_vectors(result, vectors);
+                self.slots[result.index()].near = near;
                 self.tie_packets(result);
             }
             shape => {

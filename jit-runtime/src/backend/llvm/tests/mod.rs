@@ -9,6 +9,7 @@ mod indices;
 mod interleave;
 mod interval;
 mod memory;
+mod near;
 mod operations;
 mod polls;
 mod random;

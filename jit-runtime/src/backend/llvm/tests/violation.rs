@@ -69,7 +69,8 @@ fn wrong_proofs_are_found_in_accesses_of_every_form() {
         ),
         (
             "probably shared elements",
-            "v4: u32 = add v0, v2 v5: u32 = div v4, v2 v6: u32 = add v5, v2 v7: u32 = gather p0[v6] store p1, v7",
+            "v4: u32 = add v0, v2 v5: u32 = mul v1, v2 v6: u32 = div v4, v5 v7: u32 = add v6, v2 \
+             v8: u32 = gather p0[v7] store p1, v8",
         ),
         (
             "rows",

@@ -13,6 +13,8 @@ mod alone;
 mod lines;
 #[path = "cuda/stored.rs"]
 mod stored;
+#[path = "cuda/streams.rs"]
+mod streams;
 
 const FIRST: Device = Device::Cuda(0);
 const SECOND: Device = Device::Cuda(1);

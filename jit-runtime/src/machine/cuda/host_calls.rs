@@ -108,7 +108,7 @@ pub(super) fn call(machine: &Cuda, launch: library::Launch) -> Result<(), Error>
     let call = Arc::new(HostCall { launch, inputs, outputs, outcome: Mutex::new(None) });
     let kept = Arc::clone(&call);
     let afterwards = Box::new(move || kept.outcome.lock().take().unwrap_or_else(|| Err(not_made())));
-    work.submit(machine, afterwards, |stream| queue(machine, &call, stream));
+    work.submit(machine, afterwards, |stream| queue(machine, &call, stream))?;
     if machine.gpu.is_lost() {
         // The driver may still hold the pointer.
         std::mem::forget(call);

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU64;
 
 use cudarc::driver::sys;
 
+use super::flight::{Afterwards, Wanted};
 use super::kernels::Prepared;
-use super::stream::Afterwards;
 use super::{Cuda, host_calls};
 use crate::backend::cuda::library::{MAX_LEN, Plan, count_true, list_true};
 use crate::config::Device;
@@ -42,13 +42,15 @@ impl<'a> Work<'a> {
         machine: &Cuda,
         afterwards: Afterwards,
         queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
-    ) {
+    ) -> Result<(), Error> {
+        let stream = machine.streams.of_thread()?;
         let access = |writes: bool| {
             move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes }
         };
         let accessed = self.inputs.iter().map(access(false)).chain(self.outputs.iter().map(access(true))).collect();
-        let flight = machine.stream.flight(accessed, (self.label, self.site), self.observe(), afterwards);
-        machine.stream.submit(flight, queue);
+        let (label, site, observed) = (self.label, self.site, self.observe());
+        stream.submit(Wanted { accessed, label, site, observed, afterwards }, queue);
+        Ok(())
     }
 
     fn observe(&self) -> Observed {
@@ -79,8 +81,7 @@ impl<'a> Work<'a> {
         });
         self.submit(machine, afterwards, |stream| {
             prepared.queue(stream).map_err(|failed| machine.gpu.error("a library call", failed))
-        });
-        Ok(())
+        })
     }
 }
 

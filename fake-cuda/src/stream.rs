@@ -196,6 +196,12 @@ pub extern "C" fn fake_cuda_streams() -> usize {
     lock().streams.len()
 }
 
+/// For tests: whether nothing is queued.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_cuda_is_idle() -> bool {
+    lock().streams.values().all(Stream::is_idle)
+}
+
 /// For tests: how often a stream was to wait for an event.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_cuda_waits() -> usize {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier};
 use jit::prelude::*;
 use jit::{ErrorKind, with_device};
 
-use super::{FIRST, SECOND, floats, is_alone};
+use super::{FIRST, SECOND, floats, is_alone, through_local_memory};
 
 /// A function of the driver for tests.
 fn of_driver<F: Copy>(name: &std::ffi::CStr) -> F {
@@ -205,6 +205,46 @@ fn memory_is_freed_when_no_stream_uses_it() {
         drop((z, other));
         jit::trim_memory();
     }
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn temporary_memory_is_not_given_to_another_stream_before_its_launch_is_done() {
+    let test = "streams::temporary_memory_is_not_given_to_another_stream_before_its_launch_is_done";
+    if !is_alone(test, "") {
+        return;
+    }
+    let x = numbers(5000);
+    let calls = || {
+        let local = through_local_memory(&x, 1024);
+        let results = [x.sort(), x.prefix_sum(), local.sum(), x.sum()];
+        jit::eval(&results).unwrap();
+        results
+    };
+    let held = hold();
+    let all = [elsewhere(calls), elsewhere(calls), calls()];
+    drop(held);
+    for [sorted, sums, local, sum] in all {
+        assert_eq!(sorted.get(4321).unwrap(), 4321.0);
+        assert_eq!(sums.get(4000).unwrap(), 8_002_000.0);
+        assert_eq!((local.item().unwrap(), sum.item().unwrap()), (24_995_000.0, 12_497_500.0));
+    }
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn waiting_for_all_launches_waits_for_those_of_other_threads() {
+    let test = "streams::waiting_for_all_launches_waits_for_those_of_other_threads";
+    if !is_alone(test, "") {
+        return;
+    }
+    let is_idle = of_driver::<extern "C" fn() -> bool>(c"fake_cuda_is_idle");
+    let x = numbers(100_000);
+    let y = elsewhere(|| evaluated((&x * 0.5).sin()));
+    assert!(!is_idle(), "it takes an interpreter of PTX some time");
+    jit::sync().unwrap();
+    assert!(is_idle());
+    drop(y);
 }
 
 // one device: a GPU of a driver for tests

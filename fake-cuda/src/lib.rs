@@ -14,6 +14,7 @@
 //! | `FAKE_CUDA_DRIVER` | the version of the driver: 12040 for 12.4 if it is not set |
 //! | `FAKE_CUDA_MEMORY` | the bytes of memory of each device: 4 GiB if it is not set |
 //! | `FAKE_CUDA_SEED` | the seed of the order of streams and threads |
+//! | `FAKE_CUDA_SLOW` | if it is not 0, calls that queue a launch take some milliseconds |
 //! | `FAKE_CUDA_FAIL` | what fails, see `failures` |
 //!
 //! | part | file |

@@ -8,6 +8,9 @@ use std::sync::{Arc, Barrier};
 
 use jit::prelude::*;
 use jit::{ErrorKind, with_device};
+use jit_runtime::ir::{Access, BinaryOp, Builder, Type};
+use jit_runtime::launch::{Argument, Launch, launch};
+use jit_runtime::memory::Buffer;
 
 use super::{FIRST, SECOND, floats, is_alone, through_local_memory};
 
@@ -164,6 +167,58 @@ fn launches_that_share_no_data_do_not_wait_for_those_of_other_threads() {
 
 // one device: a GPU of a driver for tests
 #[test]
+fn a_launch_waits_for_the_last_one_of_another_stream_that_it_needs() {
+    let test = "streams::a_launch_waits_for_the_last_one_of_another_stream_that_it_needs";
+    if !is_alone(test, "") {
+        return;
+    }
+    let (x, held) = (numbers(1000), hold());
+    let (first, second) = elsewhere(|| (evaluated(&x * 2.0), evaluated(&x + 1.0)));
+    // In one order, and in the other.
+    let sums = [elsewhere(|| evaluated(&first * 3.0 - &second)), elsewhere(|| evaluated(&second * 3.0 - &first))];
+    drop(held);
+    assert_eq!(sums.map(|sum| sum.get(10).unwrap()), [49.0, 13.0]);
+}
+
+/// Launches a kernel that adds one to each element of a buffer.
+fn add_one([from, to]: [&Arc<Buffer>; 2]) {
+    let mut builder = Builder::new();
+    let (input, output) = (builder.buffer(Type::U32, Access::Read), builder.buffer(Type::U32, Access::Write));
+    let (x, one) = (builder.load(input), builder.constant(Type::U32, 1));
+    let sum = builder.binary(BinaryOp::Add, x, one);
+    builder.store(output, sum);
+    let arguments = [from, to].map(|buffer| Argument::Buffer(Arc::clone(buffer), 100)).to_vec();
+    let (device, kernel, label) = (FIRST, builder.finish(), "add one".into());
+    launch(Launch { device, kernel, width: 100, reduce_block: None, arguments, label, site: None }).unwrap();
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn a_launch_waits_for_one_that_another_thread_is_about_to_queue() {
+    let test = "streams::a_launch_waits_for_one_that_another_thread_is_about_to_queue";
+    // A launch is registered for some time before it is queued.
+    if !is_alone(test, "FAKE_CUDA_SLOW=1") {
+        return;
+    }
+    let buffers: [Arc<Buffer>; 4] = with_device(FIRST, || std::array::from_fn(|_| Buffer::alloc(400).unwrap()));
+    let barrier = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (buffers, barrier) = (&buffers, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                (0..10).for_each(|_| add_one([&buffers[thread], &buffers[(thread + 1) % 4]]));
+            });
+        }
+    });
+    jit::sync().unwrap();
+    let mut bytes = [0; 4];
+    let values = buffers.map(|buffer| buffer.read(0, &mut bytes).map(|()| u32::from_le_bytes(bytes)).unwrap());
+    assert!(values.iter().all(|value| (1..=40).contains(value)), "{values:?}");
+}
+
+// one device: a GPU of a driver for tests
+#[test]
 fn streams_of_threads_that_have_ended_are_used_again() {
     let test = "streams::streams_of_threads_that_have_ended_are_used_again";
     if !is_alone(test, "") {
@@ -247,24 +302,34 @@ fn waiting_for_all_launches_waits_for_those_of_other_threads() {
     drop(y);
 }
 
+/// How often what depends on threads is tried.
+const ROUNDS: usize = 20;
+
 // one device: a GPU of a driver for tests
 #[test]
 fn a_launch_whose_input_failed_on_another_stream_has_failed() {
     let test = "streams::a_launch_whose_input_failed_on_another_stream_has_failed";
-    if !is_alone(test, "FAKE_CUDA_FAIL=launch:1") {
+    // The last one of each round.
+    let failing: Vec<String> = (0..ROUNDS).map(|round| format!("launch:{}", 22 * round + 21)).collect();
+    if !is_alone(test, &format!("FAKE_CUDA_FAIL={}", failing.join(","))) {
         return;
     }
-    let x = numbers(1000);
-    let held = hold();
-    let y = elsewhere(|| evaluated(&x * 2.0));
-    let z = evaluated(&y + 1.0);
-    drop(held);
-    for failed in [&z, &y] {
-        let error = failed.to_vec().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Launch);
-        assert!(error.to_string().contains("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"), "{error}");
+    let x = numbers(100);
+    for _ in 0..ROUNDS {
+        let held = hold();
+        let (_others, y) = elsewhere(|| {
+            let others: Vec<Float> = (2..22_u16).map(|factor| evaluated(&x * f32::from(factor))).collect();
+            (others, evaluated(&x * 2.5))
+        });
+        let z = elsewhere(|| evaluated(&y + 1.0));
+        drop(held);
+        for failed in [&z, &y] {
+            let error = failed.to_vec().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Launch);
+            assert!(error.to_string().contains("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"), "{error}");
+        }
     }
-    assert_eq!((&x * 2.0).to_vec().unwrap(), doubled(1000));
+    assert_eq!((&x * 2.0).to_vec().unwrap(), doubled(100));
 }
 
 // one device: a GPU of a driver for tests
@@ -274,10 +339,11 @@ fn a_wait_that_the_driver_refuses_is_made_by_the_host() {
     if !is_alone(test, "FAKE_CUDA_FAIL=wait:1+") {
         return;
     }
-    let x = numbers(1000);
-    let y = elsewhere(|| evaluated(&x * 2.0));
+    let x = numbers(100_000);
+    // It takes an interpreter of PTX some time.
+    let y = elsewhere(|| evaluated((&x * 0.0).sin() + &x * 2.0));
     let z = elsewhere(|| evaluated(&y + 0.5));
-    assert_eq!(evaluated(&z - 0.5).to_vec().unwrap(), doubled(1000));
+    assert_eq!(evaluated(&z - 0.5).to_vec().unwrap(), doubled(100_000));
 }
 
 #[freeze]

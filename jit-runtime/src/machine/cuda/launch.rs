@@ -56,7 +56,8 @@ struct Checked {
 pub(super) fn launch(machine: &Cuda, mut ready: Ready) -> Result<(), Error> {
     let checks = ready.checks.take();
     let stream = machine.streams.of_thread()?;
-    let plan = Arc::new(Plan::of(machine, &ready, checks.as_ref())?);
+    let plan = Plan::of(machine, &ready, checks.as_ref());
+    let plan = Arc::new(plan.map_err(|error| error.of_memory_for(ready.label, ready.site))?);
     let time = Arc::new(AtomicU64::new(0));
     let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
     let (label, site, token) = (ready.label, ready.site, Token::current());

@@ -71,8 +71,8 @@ impl<'a> Work<'a> {
         let addresses = |operands: &[Operand]| operands.iter().map(|o| o.buffer.address()).collect::<Vec<_>>();
         let prepared = Prepared::of(machine, plan, &addresses(self.inputs), &addresses(self.outputs));
         let prepared = Arc::new(prepared.map_err(|error| match self.site {
-            Some(site) => error.at(site),
-            None => error,
+            Some(site) => error.of_memory_for(self.label, self.site).at(site),
+            None => error.of_memory_for(self.label, None),
         })?);
         let kept = Arc::clone(&prepared);
         let afterwards = Box::new(move || {

@@ -33,6 +33,7 @@ use crate::backend::cuda::driver::{self, Gpu};
 use crate::backend::{CodeOptions, Effort};
 use crate::config::Device;
 use crate::ir::Kernel;
+use crate::memory::devices::{Peaks, Reporter};
 use crate::memory::{Buffer, DeviceMemory, Remote};
 use crate::sync::Mutex;
 use crate::{Error, Site};
@@ -120,12 +121,22 @@ fn report(devices: &mut Vec<DeviceMemory>) {
     devices.extend(usable.map(|machine| machine.memory.report()));
 }
 
+/// Bytes in use on a device; none if it is no GPU in use.
+fn live_bytes(device: Device) -> Option<usize> {
+    opened().find(|machine| machine.gpu.device == device).map(|machine| machine.memory.live_bytes())
+}
+
+/// The most bytes in use on each device since the last call.
+fn take_peaks(peaks: &mut Peaks) {
+    peaks.extend(opened().map(|machine| (machine.gpu.device, machine.memory.take_peak())));
+}
+
 impl Cuda {
     fn new(gpu: &'static Gpu) -> Result<Cuda, Error> {
         static REGISTERED: std::sync::Once = std::sync::Once::new();
         REGISTERED.call_once(|| {
             crate::memory::reclaim::on_trim(trim);
-            crate::memory::devices::on_report(report);
+            crate::memory::devices::on_report(Reporter { report, live_bytes, take_peaks });
         });
         let pinned = PinnedMemory::new(gpu);
         let memory = Memory::new(gpu, &pinned)?;

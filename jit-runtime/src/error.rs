@@ -99,7 +99,7 @@ impl Error {
         self
     }
 
-    /// Says which launch needs the memory that there is not, and where the program wants it. Other errors are unchanged.
+    /// Says which launch needs the memory that there is not, and where the program wants it. Other errors stay.
     #[doc(hidden)]
     #[must_use]
     pub fn of_memory_for(mut self, label: Label, site: Option<Site>) -> Self {

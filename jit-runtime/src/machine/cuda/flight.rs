@@ -1,7 +1,7 @@
 //! A launch from its registration until it is done, and those on other streams that it comes after.
 //!
-//! What a launch leaves behind is known in order: it ends after those that it came after, so a launch whose input failed
-//! has failed, although the device has run it.
+//! What a launch leaves behind is known in order: it ends after those that it came after, so a launch whose input
+//! failed has failed, although the device has run it.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,8 +42,8 @@ pub(super) struct Flight {
     /// The process that queued it, as [`fork::generation`].
     generation: u32,
     failure: OnceLock<Arc<Failure>>,
-    /// Once it is queued: the event behind it, and one before it if its time is wanted. If none could be recorded, it is
-    /// done, or the device is lost.
+    /// Once it is queued: the event behind it, and one before it if its time is wanted. If none could be recorded, it
+    /// is done, or the device is lost.
     events: OnceLock<Option<Events>>,
     state: Mutex<State>,
     changed: Condvar,

@@ -1,7 +1,7 @@
 //! The streams of a GPU: each thread that launches has one, from its first launch until it ends.
 //!
-//! A stream is made when no other one is free, and never destroyed: when its thread ends it goes to another thread, once
-//! all that is queued on it is done.
+//! A stream is made when no other one is free, and never destroyed: when its thread ends it goes to another thread,
+//! once all that is queued on it is done.
 
 use std::cell::RefCell;
 use std::sync::Arc;

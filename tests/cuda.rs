@@ -13,6 +13,8 @@ mod alone;
 mod lines;
 #[path = "cuda/stored.rs"]
 mod stored;
+#[path = "cuda/streams.rs"]
+mod streams;
 
 const FIRST: Device = Device::Cuda(0);
 const SECOND: Device = Device::Cuda(1);
@@ -174,6 +176,42 @@ fn an_allocation_that_fails_is_tried_again_and_then_an_error() {
     assert_cpu_goes_on();
 }
 
+#[jit]
+fn doubled(x: &Float) -> Float {
+    x * 2.0
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn errors_of_memory_name_the_launch_that_needs_it_and_the_line_that_wants_it() {
+    let test = "errors_of_memory_name_the_launch_that_needs_it_and_the_line_that_wants_it";
+    if !is_alone(test, "FAKE_CUDA_MEMORY=5000000") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 1000]);
+    let refused = |wanted: &Float, of: &str, bytes: usize| {
+        let error = jit::eval(wanted).unwrap_err();
+        let (text, line) = (error.to_string(), format!("at {}:{}:", file!(), line!() - 1));
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        assert!(
+            text.contains(&format!("`{of}` cannot be launched: no memory for {bytes} bytes on `cuda:0`")),
+            "{text}"
+        );
+        assert!(text.contains(" of its 5000000 bytes are in use here") && text.contains(&line), "{text}");
+        assert!(text.contains("help: drop arrays that are no longer needed"), "{text}");
+    };
+    let fits = doubled(&x.tile(100));
+    jit::eval(&fits).unwrap();
+    drop(fits);
+    // The same trace, whose kernel is known.
+    refused(&doubled(&x.tile(2000)), "doubled", 8 << 20);
+    // There is memory for the result of the library call, and none for what it needs meanwhile.
+    let many = x.tile(500);
+    jit::eval(&many).unwrap();
+    refused(&many.sort(), "sort", 2 << 20);
+    assert_eq!(x.to_vec().unwrap(), [1.0; 1000], "nothing is lost");
+}
+
 /// The results of a convolution with strides, and its derivatives, on a device.
 fn convolved(device: Device) -> [Vec<f32>; 3] {
     with_device(device, || {
@@ -276,6 +314,41 @@ fn memory_of_gpus_is_counted_and_their_caches_are_trimmed() {
     let _other = floats(FIRST, &[1.0]);
     let devices: Vec<Device> = jit::memory().devices.iter().map(|memory| memory.device).collect();
     assert_eq!(devices, [FIRST, SECOND]);
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn profiles_show_the_memory_of_gpus() {
+    if !is_alone("profiles_show_the_memory_of_gpus", "") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 100_000]);
+    let one = jit::memory().devices[0].live_bytes;
+    // A peak before the profile is none of it.
+    jit::eval(&x.tile(10)).unwrap();
+    jit::sync().unwrap();
+    let profile = jit::profile(|| {
+        let y = &x + 1.0;
+        jit::eval(&y).unwrap();
+        let inner = jit::profile(|| drop(jit::eval(&(&y * 2.0)))).unwrap();
+        assert_eq!(inner.totals().devices[0].peak_bytes, 3 * one);
+        drop(y);
+        let later = jit::profile(|| ()).unwrap();
+        assert_eq!(later.totals().devices[0].peak_bytes, one);
+    });
+    let profile = profile.unwrap();
+    let [memory] = &profile.totals().devices[..] else { panic!("one device is in use") };
+    assert_eq!((memory.device, memory.peak_bytes, memory.live_bytes), (FIRST, 3 * one, one));
+    assert!(memory.cached_bytes > 10 * one, "what was used before is cached");
+    assert!(jit::memory().devices[0].peak_bytes > 10 * one, "the program's own peak is retained");
+    let megabytes = |bytes: usize| format!("{:.1}", bytes as f64 / 1e6);
+    let line = format!("at most {} MB in arrays of cuda:0 at a time, {} MB now;", megabytes(3 * one), megabytes(one));
+    assert!(profile.to_string().contains(&line), "{profile}");
+    let trace = profile.trace_json();
+    for bytes in [one, 2 * one, 3 * one] {
+        let sample = format!("\"bytes\":{bytes}}}");
+        assert!(trace.lines().any(|event| event.contains("memory of cuda:0") && event.contains(&sample)), "{trace}");
+    }
 }
 
 // one device: a GPU of a driver for tests

@@ -1,22 +1,34 @@
 //! Events: points that streams pass.
 
 use std::ffi::{c_uint, c_void};
-use std::time::Instant;
+use std::sync::Arc;
 
 use crate::codes::{self, Code};
 use crate::executor::enqueue;
-use crate::state::lock;
-use crate::stream::Op;
+use crate::state::{State, lock};
+use crate::stream::{Mark, Op};
 use crate::{code, context, violation};
 
 #[derive(Default)]
 pub(crate) struct Event {
-    /// How often it was recorded.
-    pub(crate) recorded: u64,
-    /// The last time that a stream has passed.
-    pub(crate) passed: u64,
-    pub(crate) time: Option<Instant>,
+    /// Where it was recorded last.
+    pub(crate) last: Option<Arc<Mark>>,
     has_time: bool,
+}
+
+impl Event {
+    fn is_passed(&self) -> bool {
+        self.last.as_ref().is_none_or(|mark| mark.get().is_some())
+    }
+}
+
+impl State {
+    /// The host sees that an event is passed, and with it all before.
+    fn see(&mut self, event: usize) {
+        if let Some((_, before)) = self.event(event).last.clone().as_deref().and_then(Mark::get) {
+            self.seen.join(before);
+        }
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -39,20 +51,19 @@ pub unsafe extern "C" fn cuEventCreate(event: *mut *mut c_void, flags: c_uint) -
 pub unsafe extern "C" fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> Code {
     let device = context::current("cuEventRecord");
     let mut state = lock();
-    let recorded = state.event(event as usize);
-    recorded.recorded += 1;
-    let number = recorded.recorded;
-    code(enqueue(&mut state, device, stream as usize, Op::Record { event: event as usize, number }))
+    let mark = Arc::<Mark>::default();
+    state.event(event as usize).last = Some(Arc::clone(&mark));
+    code(enqueue(&mut state, device, stream as usize, Op::Record(mark)))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventSynchronize(event: *mut c_void) -> Code {
     let device = context::current("cuEventSynchronize");
     let mut state = lock();
-    let number = state.event(event as usize).recorded;
-    while state.check(device).is_ok() && state.event(event as usize).passed < number {
+    while state.check(device).is_ok() && !state.event(event as usize).is_passed() {
         state.wait();
     }
+    state.see(event as usize);
     code(state.check(device))
 }
 
@@ -63,8 +74,11 @@ pub unsafe extern "C" fn cuEventQuery(event: *mut c_void) -> Code {
     if let Err(lost) = state.check(device) {
         return lost;
     }
-    let event = state.event(event as usize);
-    if event.passed == event.recorded { codes::SUCCESS } else { codes::NOT_READY }
+    if !state.event(event as usize).is_passed() {
+        return codes::NOT_READY;
+    }
+    state.see(event as usize);
+    codes::SUCCESS
 }
 
 #[unsafe(no_mangle)]
@@ -76,10 +90,10 @@ pub unsafe extern "C" fn cuEventElapsedTime(milliseconds: *mut f32, start: *mut 
     }
     let mut time = |event: usize| {
         let event = state.event(event);
-        if !event.has_time || event.passed != event.recorded {
+        if !event.has_time || !event.is_passed() {
             violation("the time of an event that has none");
         }
-        event.time
+        event.last.as_deref().and_then(Mark::get).map(|(time, _)| *time)
     };
     let (Some(start), Some(end)) = (time(start as usize), time(end as usize)) else { return codes::INVALID_VALUE };
     *milliseconds = end.saturating_duration_since(start).as_secs_f32() * 1000.0;

@@ -16,11 +16,12 @@ use crate::violation;
 /// Queues work. The first call starts the thread.
 pub(crate) fn enqueue(state: &mut State, device: usize, stream: usize, op: Op) -> Result<(), Code> {
     state.check(device)?;
+    let seen = state.seen.clone();
     let queue = state.stream(stream);
     if queue.device != device {
         violation("work is queued on the stream of another device than that of the current context");
     }
-    queue.queue.push_back(op);
+    queue.push(op, seen);
     if !std::mem::replace(&mut state.is_executing, true) {
         std::thread::spawn(execute);
     }
@@ -51,8 +52,9 @@ fn execute() {
 }
 
 fn is_runnable(state: &State, stream: &Stream) -> bool {
-    match stream.queue.front() {
-        Some(Op::Wait { event, number }) => state.events.get(event).is_none_or(|event| event.passed >= *number),
+    match stream.queue.front().map(|work| &work.op) {
+        Some(Op::Wait(mark)) => mark.get().is_some(),
+        Some(Op::Launch(_)) => !state.is_held,
         Some(_) => true,
         None => false,
     }
@@ -76,6 +78,11 @@ fn step(mut state: Locked, handle: usize, seed: u64) -> Locked {
             drop(state);
             lost = launch.run(&global, seed).err();
             state = lock();
+            for (address, is_read, is_written) in global.accessed() {
+                for is_written in [false, true].into_iter().filter(|write| if *write { is_written } else { is_read }) {
+                    state.access(handle, address, is_written, "a launch");
+                }
+            }
         }
         Outside::Host(function, data) => {
             drop(state);
@@ -94,20 +101,26 @@ fn step(mut state: Locked, handle: usize, seed: u64) -> Locked {
 
 /// Does what needs the lock.
 fn begin(state: &mut State, handle: usize) -> Outside {
-    match state.stream(handle).queue.front() {
+    state.stream(handle).begin(handle);
+    match state.stream(handle).queue.front().map(|work| &work.op) {
         Some(&Op::ToHost { from, to, size_bytes }) => {
+            state.access(handle, from, false, "a copy");
             let from = place(state, from, size_bytes);
             unsafe { std::ptr::copy_nonoverlapping(from, to as *mut u8, size_bytes) };
         }
         Some(&Op::ToDevice { from, to, size_bytes }) => {
+            state.access(handle, to, true, "a copy");
             let to = place(state, to, size_bytes);
             unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to, size_bytes) };
         }
         Some(&Op::OnDevice { from, to, size_bytes }) => {
+            state.access(handle, from, false, "a copy");
+            state.access(handle, to, true, "a copy");
             let (from, to) = (place(state, from, size_bytes), place(state, to, size_bytes));
             unsafe { std::ptr::copy(from, to, size_bytes) };
         }
         Some(&Op::Fill { to, value, size_bytes }) => {
+            state.access(handle, to, true, "a fill");
             let to = place(state, to, size_bytes);
             unsafe { to.write_bytes(value, size_bytes) };
         }
@@ -117,12 +130,16 @@ fn begin(state: &mut State, handle: usize) -> Outside {
             return Outside::Launch(launch, state.global(device));
         }
         Some(&Op::Host { function, data }) => return Outside::Host(function, data),
-        Some(&Op::Free(address)) => drop(state.allocations.remove(&address)),
-        Some(&Op::Record { event, number }) => {
-            let event = state.event(event);
-            (event.passed, event.time) = (event.passed.max(number), Some(Instant::now()));
+        Some(&Op::Allocate(address)) => state.access(handle, address, true, "an allocation"),
+        Some(&Op::Free(address)) => {
+            state.access(handle, address, true, "freeing");
+            state.allocations.remove(&address);
         }
-        Some(Op::Wait { .. }) | None => {}
+        Some(Op::Record(mark)) => {
+            let mark = Arc::clone(mark);
+            let _ = mark.set((Instant::now(), state.stream(handle).clock.clone()));
+        }
+        Some(Op::Wait(_)) | None => {}
     }
     Outside::Nothing
 }

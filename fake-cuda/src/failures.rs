@@ -8,6 +8,7 @@
 //! | `pinned:1` | an allocation of pinned memory |
 //! | `copy:3` | the call of the third copy |
 //! | `event:3` | making the third event |
+//! | `wait:2` | the second call that lets a stream wait for an event |
 //! | `link:1` | the linker refuses a text |
 //! | `link-end:1` | the linker makes no code of a text that it has taken |
 //! | `module:1` | loading a module: its code is refused |

@@ -2,13 +2,14 @@
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptx_interpreter::Global;
 
 use crate::codes::{self, Code};
 use crate::executor::enqueue;
 use crate::module::{Module, function};
-use crate::state::{State, lock};
+use crate::state::{State, lock, number};
 use crate::stream::Op;
 use crate::{code, context, violation};
 
@@ -96,6 +97,9 @@ pub unsafe extern "C" fn cuLaunchKernel(
         violation(&format!("{size} bytes of parameters where the kernel has {}", entry.parameter_bytes));
     }
     let parameters = std::slice::from_raw_parts((*extra.add(1)).cast::<u8>(), size).to_vec();
+    if number("FAKE_CUDA_SLOW", 0) > 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let mut state = lock();
     if state.failures.count("launch") {
         return codes::LAUNCH_OUT_OF_RESOURCES;

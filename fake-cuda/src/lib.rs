@@ -3,7 +3,7 @@
 //! Memory of the device is at addresses where the host has nothing. Work on streams runs later, on another thread;
 //! which stream is next is random. Kernels are run by an interpreter of PTX. Whatever a program must not do ends the process
 //! with a message: work on memory that was freed, memory that is freed while work on it is queued, a call without a
-//! context, a copy from memory that is not pinned.
+//! context, a copy from memory that is not pinned, accesses of the same memory that nothing orders.
 //!
 //! There are two devices. The first one has compute capability 9.0 and asynchronous pools of memory, the other one has
 //! 7.0 and none.
@@ -14,6 +14,7 @@
 //! | `FAKE_CUDA_DRIVER` | the version of the driver: 12040 for 12.4 if it is not set |
 //! | `FAKE_CUDA_MEMORY` | the bytes of memory of each device: 4 GiB if it is not set |
 //! | `FAKE_CUDA_SEED` | the seed of the order of streams and threads |
+//! | `FAKE_CUDA_SLOW` | if it is not 0, calls that queue a launch take some milliseconds |
 //! | `FAKE_CUDA_FAIL` | what fails, see `failures` |
 //!
 //! | part | file |
@@ -24,6 +25,7 @@
 //! | copies | `copies` |
 //! | streams and events | `stream`, `event` |
 //! | the thread that does the work | `executor` |
+//! | which work waits for which | `order` |
 //! | PTX to code, which other processes load | `link` |
 //! | modules of such code, launches | `module`, `launch` |
 //! | failures on demand | `failures` |
@@ -45,6 +47,7 @@ mod launch;
 mod link;
 mod memory;
 mod module;
+mod order;
 mod state;
 mod stream;
 

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::codes::{self, Code};
 use crate::executor::enqueue;
+use crate::order::Accesses;
 use crate::state::{CHANGED, State, lock};
 use crate::stream::Op;
 use crate::{code, context, device, violation};
@@ -24,6 +25,7 @@ pub(crate) struct Allocation {
     pub(crate) size_bytes: usize,
     /// It was freed in the order of a stream, and is in use until then.
     pub(crate) is_freed: bool,
+    pub(crate) accesses: Accesses,
     /// Words, so that atomic accesses are aligned; one more than needed.
     words: Vec<u64>,
 }
@@ -83,7 +85,8 @@ impl State {
         let mut words = Vec::new();
         words.try_reserve_exact(size_bytes / 8 + 1).map_err(|_| codes::OUT_OF_MEMORY)?;
         words.resize(size_bytes / 8 + 1, u64::from_ne_bytes([POISON; 8]));
-        self.allocations.insert(address, Allocation { device, size_bytes, is_freed: false, words });
+        self.allocations
+            .insert(address, Allocation { device, size_bytes, is_freed: false, accesses: Accesses::default(), words });
         Ok(address)
     }
 
@@ -116,8 +119,12 @@ pub unsafe extern "C" fn cuMemAllocAsync(address: *mut u64, size_bytes: usize, s
         violation("the device has no pools of memory");
     }
     let mut state = lock();
-    state.stream(stream as usize);
-    code(state.allocate(device, size_bytes).map(|found| *address = found))
+    let found = match state.allocate(device, size_bytes) {
+        Ok(found) => found,
+        Err(refused) => return refused,
+    };
+    *address = found;
+    code(enqueue(&mut state, device, stream as usize, Op::Allocate(found)))
 }
 
 #[unsafe(no_mangle)]
@@ -215,6 +222,13 @@ pub unsafe extern "C" fn cuMemFreeHost(pointer: *mut c_void) -> Code {
 pub extern "C" fn fake_cuda_allocated_bytes(device: usize) -> usize {
     let state = lock();
     state.allocations.values().filter(|found| found.device == device).map(|found| found.size_bytes).sum()
+}
+
+/// For tests: launches stay queued until this is called again with `false`; what comes behind them does, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_cuda_hold(is_held: bool) {
+    lock().is_held = is_held;
+    CHANGED.notify_all();
 }
 
 /// For tests: returns when nothing is queued.

@@ -8,6 +8,7 @@ use ptx_interpreter::{AtomicSums, Entry, parse};
 
 use crate::codes::{self, Code};
 use crate::state::lock;
+use crate::stream::{Op, Work};
 use crate::{context, device, link, violation};
 
 pub(crate) struct Module {
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn cuModuleUnload(module: *mut c_void) -> Code {
     let device = context::current("cuModuleUnload");
     let mut state = lock();
     let Some(unloaded) = state.modules.remove(&(module as usize)) else { violation("a module is unloaded twice") };
-    let is_used = |op: &crate::stream::Op| matches!(op, crate::stream::Op::Launch(launch) if launch.is_of(&unloaded));
+    let is_used = |work: &Work| matches!(&work.op, Op::Launch(launch) if launch.is_of(&unloaded));
     if state.streams.values().any(|stream| stream.queue.iter().any(is_used)) {
         violation("a module is unloaded while a launch of it is queued");
     }

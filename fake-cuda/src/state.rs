@@ -9,6 +9,7 @@ use crate::failures::Failures;
 use crate::link::Linker;
 use crate::memory::{Allocation, Pinned};
 use crate::module::Module;
+use crate::order::Clock;
 use crate::stream::Stream;
 use crate::violation;
 
@@ -27,6 +28,12 @@ pub(crate) struct State {
     pub(crate) linkers: HashMap<usize, Linker>,
     pub(crate) failures: Failures,
     pub(crate) is_executing: bool,
+    /// Whether launches stay queued.
+    pub(crate) is_held: bool,
+    /// How often a stream was to wait for an event.
+    pub(crate) waits: usize,
+    /// What the host has seen of the streams.
+    pub(crate) seen: Clock,
     handles: usize,
 }
 

@@ -99,6 +99,17 @@ impl Error {
         self
     }
 
+    /// Says which launch needs the memory that there is not, and where the program wants it. Other errors stay.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_memory_for(mut self, label: Label, site: Option<Site>) -> Self {
+        if self.0.kind == ErrorKind::OutOfMemory {
+            self.0.message = format!("`{label}` cannot be launched: {}", self.0.message);
+            self.0.site = self.0.site.or(site.map(Site::of_program));
+        }
+        self
+    }
+
     /// Marks this as the result of a launch.
     #[must_use]
     pub(crate) fn of_launch(mut self) -> Self {

@@ -17,6 +17,8 @@ pub struct Global {
 struct Block {
     addresses: Range<u64>,
     bytes: *mut u8,
+    is_read: Cell<bool>,
+    is_written: Cell<bool>,
 }
 
 impl Global {
@@ -38,11 +40,18 @@ impl Global {
     /// to 3 bytes before and behind it. No other memory has one of the addresses.
     pub unsafe fn add_at(&mut self, address: u64, bytes: *mut u8, size_bytes: u64) {
         let place = self.blocks.partition_point(|block| block.addresses.start < address);
-        self.blocks.insert(place, Block { addresses: address..address + size_bytes, bytes });
+        let (is_read, is_written) = Default::default();
+        self.blocks.insert(place, Block { addresses: address..address + size_bytes, bytes, is_read, is_written });
     }
 
-    /// The place of an access.
-    fn check(&self, address: u64, size_bytes: usize) -> Result<*mut u8, String> {
+    /// The memory that launches have accessed: its first address, whether they have read it, and whether written.
+    pub fn accessed(&self) -> impl Iterator<Item = (u64, bool, bool)> {
+        let each = self.blocks.iter().map(|block| (block.addresses.start, block.is_read.get(), block.is_written.get()));
+        each.filter(|(_, is_read, is_written)| *is_read || *is_written)
+    }
+
+    /// The block that an access is in, and the place of it on the host.
+    fn check(&self, address: u64, size_bytes: usize) -> Result<(&Block, *mut u8), String> {
         if !address.is_multiple_of(size_bytes as u64) {
             return Err(format!("{address:#x} is not aligned to {size_bytes} bytes"));
         }
@@ -60,11 +69,13 @@ impl Global {
         let place = found.ok_or_else(|| format!("{size_bytes} bytes at {address:#x} are outside of all buffers"))?;
         self.last.set(place);
         let block = &self.blocks[place];
-        Ok(block.bytes.wrapping_offset(address.wrapping_sub(block.addresses.start).cast_signed() as isize))
+        let offset = address.wrapping_sub(block.addresses.start).cast_signed() as isize;
+        Ok((block, block.bytes.wrapping_offset(offset)))
     }
 
     pub(super) fn read(&self, address: u64, size_bytes: usize) -> Result<u64, String> {
-        let pointer = self.check(address, size_bytes)?;
+        let (block, pointer) = self.check(address, size_bytes)?;
+        block.is_read.set(true);
         let mut bytes = [0; 8];
         // SAFETY: the range was added with the promise that it can be read.
         unsafe { std::ptr::copy_nonoverlapping(pointer, bytes.as_mut_ptr(), size_bytes) };
@@ -72,7 +83,8 @@ impl Global {
     }
 
     pub(super) fn write(&self, address: u64, size_bytes: usize, bits: u64) -> Result<(), String> {
-        let pointer = self.check(address, size_bytes)?;
+        let (block, pointer) = self.check(address, size_bytes)?;
+        block.is_written.set(true);
         // SAFETY: the range was added with the promise that it can be written.
         unsafe { std::ptr::copy_nonoverlapping(bits.to_le_bytes().as_ptr(), pointer, size_bytes) };
         Ok(())

@@ -86,16 +86,20 @@ fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Opti
     let mut launches = Launches::with_capacity(known.kernels.len());
     let (mut temporary, mut spare): (Vec<Written>, Spare) = Default::default();
     for kernel in &known.kernels {
+        let function = function_of(kernel.named_by.iter().map(|&number| trace.node(number).site()));
+        let label = label(function);
+        let refused = |error: Error| error.of_memory_for(label, Some(site));
         let mut written: SmallVec<[Written; 2]> = SmallVec::new();
         for &number in &kernel.written {
             let var = trace.node(number);
             // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
-            let buffer = unsafe { launch::alloc_result(var.lanes() * var.ty().size_bytes())? };
+            let buffer = unsafe { launch::alloc_result(var.lanes() * var.ty().size_bytes()) }.map_err(refused)?;
             written.push((var.clone(), buffer));
         }
         for &number in &kernel.temporary {
             let var = trace.node(number);
-            temporary.push((var.clone(), spare.take(var.lanes() * var.ty().size_bytes())?));
+            let buffer = spare.take(var.lanes() * var.ty().size_bytes()).map_err(refused)?;
+            temporary.push((var.clone(), buffer));
         }
         let mut arguments = Vec::with_capacity(kernel.arguments.len());
         for argument in &kernel.arguments {
@@ -109,9 +113,8 @@ fn launches_of(trace: &Trace<'_>, known: &KnownTrace, site: Site) -> Result<Opti
                 spare.add(temporary.swap_remove(position).1);
             }
         }
-        let function = function_of(kernel.named_by.iter().map(|&number| trace.node(number).site()));
         let reduce_block = kernel.block.map(|block| trace.node(block).position());
-        let (width, label) = (trace.node(kernel.lanes).lanes(), label(function));
+        let width = trace.node(kernel.lanes).lanes();
         let launch = KnownLaunch { arguments, width, reduce_block, label, site };
         let Some(prepared) = kernel.prepare(launch) else { return Ok(None) };
         launches.push(Launch { prepared, function, written });

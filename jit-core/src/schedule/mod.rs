@@ -355,9 +355,10 @@ fn build(
     let (mut spare, mut tables) = (emit::Spare::default(), emit::Tables::new(graph.entries.len()));
     for (group, released) in groups.iter().zip(pieces::released(&graph, &groups)) {
         while let Some(call) = calls.next_if(|&call| graph.entries[call as usize].stage <= group.stage) {
-            steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
+            steps.extend(native::plan(&graph, call, &mut outputs, site)?.into_iter().map(Step::Native));
         }
-        let emitted = emit::emit(&graph, group, &mut outputs, &mut spare, &mut tables)?;
+        let emitted = emit::emit(&graph, group, &mut outputs, &mut spare, &mut tables)
+            .map_err(|error| error.of_memory_for(label(function(&graph, group)), Some(site)))?;
         released.iter().for_each(|temporary| spare.add(Arc::clone(&outputs[temporary])));
         let written = written(&graph, group, &outputs);
         let function = function(&graph, group);
@@ -370,7 +371,7 @@ fn build(
         steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label, function, written, origins }));
     }
     for call in calls {
-        steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
+        steps.extend(native::plan(&graph, call, &mut outputs, site)?.into_iter().map(Step::Native));
     }
     let mut empty = SmallVec::new();
     for var in wanted.iter().filter(|var| var.lanes() == 0) {

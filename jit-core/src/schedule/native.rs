@@ -19,7 +19,7 @@ use super::{Written, inspect};
 use crate::capture::launches;
 use crate::graph::Var;
 use crate::graph::op::Op;
-use crate::graph::payload::{Payload, Sizes};
+use crate::graph::payload::{LibraryCallPayload, Payload, Sizes};
 use crate::size::extent::Extent;
 
 /// A call with its operands, launched by [`start`].
@@ -42,9 +42,26 @@ pub(super) fn calls(graph: &Graph<'_>) -> Vec<u32> {
 }
 
 /// Finds or makes the memory of a call. Fills for constant operands come before the call itself.
-pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Result<SmallVec<[Planned; 1]>, Error> {
+pub(super) fn plan(
+    graph: &Graph<'_>,
+    number: u32,
+    outputs: &mut Outputs,
+    site: Site,
+) -> Result<SmallVec<[Planned; 1]>, Error> {
+    let Some(Payload::LibraryCall(payload)) = graph.entries[number as usize].var.payload() else {
+        return Ok(SmallVec::new());
+    };
+    let planned = planned(graph, number, payload, outputs);
+    planned.map_err(|error| error.of_memory_for(payload.call.name().into(), Some(site)))
+}
+
+fn planned(
+    graph: &Graph<'_>,
+    number: u32,
+    payload: &LibraryCallPayload,
+    outputs: &mut Outputs,
+) -> Result<SmallVec<[Planned; 1]>, Error> {
     let mut planned = SmallVec::new();
-    let Some(Payload::LibraryCall(payload)) = graph.entries[number as usize].var.payload() else { return Ok(planned) };
     let mut inputs = Vec::new();
     for operand in graph.entries[number as usize].operands.into_iter().filter(|&operand| operand != NONE) {
         inputs.push(input(graph, operand, outputs, &mut planned)?);

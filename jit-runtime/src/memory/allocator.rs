@@ -196,10 +196,20 @@ pub struct MemoryStats {
     pub devices: Vec<DeviceMemory>,
 }
 
+/// Bytes in live buffers of the host.
+pub(crate) fn live_bytes() -> usize {
+    COUNTERS.live_bytes.load(Ordering::Relaxed)
+}
+
+/// The peak of [`live_bytes`].
+pub(crate) fn peak_bytes() -> usize {
+    COUNTERS.peak_bytes.load(Ordering::Relaxed)
+}
+
 /// Returns the current memory use.
 #[must_use]
 pub fn memory() -> MemoryStats {
-    let live_bytes = COUNTERS.live_bytes.load(Ordering::Relaxed);
+    let live_bytes = live_bytes();
     MemoryStats {
         live_bytes,
         cached_bytes: COUNTERS.reserved_bytes.load(Ordering::Relaxed).saturating_sub(live_bytes),

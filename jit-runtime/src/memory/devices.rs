@@ -41,27 +41,61 @@ impl DeviceMemory {
     }
 }
 
-/// Adds the devices of a machine to a list.
-type Report = fn(&mut Vec<DeviceMemory>);
+/// The most live bytes on devices.
+pub(crate) type Peaks = Vec<(Device, usize)>;
 
-static REPORTS: Mutex<Vec<Report>> = Mutex::new(Vec::new());
+/// What machines say of the memory of their devices in use.
+#[derive(Clone, Copy)]
+pub(crate) struct Reporter {
+    /// Adds the devices to a list.
+    pub(crate) report: fn(&mut Vec<DeviceMemory>),
+    /// Bytes in live arrays on a device; none if it is not one of these.
+    pub(crate) live_bytes: fn(Device) -> Option<usize>,
+    /// Adds the most live bytes since the last call.
+    pub(crate) take_peaks: fn(&mut Peaks),
+}
 
-/// Registers a function that reports the memory of devices in use. Register each once.
+static REPORTERS: Mutex<Vec<Reporter>> = Mutex::new(Vec::new());
+
+/// Registers what reports the memory of devices in use. Register each once.
 #[cfg(feature = "cuda")]
-pub(crate) fn on_report(report: Report) {
-    REPORTS.lock().push(report);
+pub(crate) fn on_report(reporter: Reporter) {
+    REPORTERS.lock().push(reporter);
+}
+
+/// Bytes in live arrays on a device in use that has memory of its own.
+pub(crate) fn live_bytes(device: Device) -> Option<usize> {
+    REPORTERS.lock().clone().into_iter().find_map(|reporter| (reporter.live_bytes)(device))
+}
+
+/// The most live bytes on each device since the last call.
+pub(crate) fn take_peaks() -> Peaks {
+    let reporters = REPORTERS.lock().clone();
+    let mut peaks = Peaks::new();
+    reporters.into_iter().for_each(|reporter| (reporter.take_peaks)(&mut peaks));
+    peaks
+}
+
+/// Raises peaks to others; devices that are new are added.
+pub(crate) fn raise(peaks: &mut Peaks, others: &[(Device, usize)]) {
+    for &(device, bytes) in others {
+        match peaks.iter_mut().find(|(known, _)| *known == device) {
+            Some((_, peak)) => *peak = bytes.max(*peak),
+            None => peaks.push((device, bytes)),
+        }
+    }
 }
 
 /// The devices in use that have memory of their own.
-pub(super) fn report() -> Vec<DeviceMemory> {
-    let reports = REPORTS.lock().clone();
+pub(crate) fn report() -> Vec<DeviceMemory> {
+    let reporters = REPORTERS.lock().clone();
     let mut devices = Vec::new();
-    reports.into_iter().for_each(|report| report(&mut devices));
+    reporters.into_iter().for_each(|reporter| (reporter.report)(&mut devices));
     devices
 }
 
 /// Takes the lock, for a fork.
 pub(super) fn hold(held: &mut Vec<crate::fork::Held>) {
-    let guard = crate::sync::persist(|| REPORTS.try_lock());
+    let guard = crate::sync::persist(|| REPORTERS.try_lock());
     held.extend(guard.map(|guard| Box::new(guard) as crate::fork::Held));
 }

@@ -31,7 +31,7 @@ pub(crate) mod reclaim;
 mod size_class;
 
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
-pub(crate) use allocator::{hold, raise_peak};
+pub(crate) use allocator::{hold, live_bytes, peak_bytes, raise_peak};
 pub use buffer::{Buffer, Bytes};
 pub(crate) use buffer::{Remote, out_of_memory};
 pub use devices::DeviceMemory;

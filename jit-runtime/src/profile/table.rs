@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{FunctionProfile, KernelProfile, Profile, copy_bandwidth};
 use crate::Site;
+use crate::memory::DeviceMemory;
 
 /// More kernels or functions than this are left out, and counted.
 const MOST_ROWS: usize = 30;
@@ -88,7 +89,20 @@ fn totals(f: &mut Formatter<'_>, profile: &Profile) -> fmt::Result {
     )?;
     let [read, written, peak] = [all.bytes_read as f64, all.bytes_written as f64, all.peak_bytes as f64]
         .map(|bytes| format!("{:.1}", bytes / 1e6));
-    writeln!(f, "{read} MB read, {written} MB written, at most {peak} MB in arrays of the host at a time")
+    writeln!(f, "{read} MB read, {written} MB written, at most {peak} MB in arrays of the host at a time")?;
+    all.devices.iter().try_for_each(|memory| device(f, memory))
+}
+
+fn device(f: &mut Formatter<'_>, memory: &DeviceMemory) -> fmt::Result {
+    let megabytes = |bytes: usize| format!("{:.1}", bytes as f64 / 1e6);
+    writeln!(
+        f,
+        "at most {} MB in arrays of {} at a time, {} MB now; {} MB are cached",
+        megabytes(memory.peak_bytes),
+        memory.device,
+        megabytes(memory.live_bytes),
+        megabytes(memory.cached_bytes),
+    )
 }
 
 fn kernel_row(kernel: &KernelProfile, profile: &Profile, bandwidth: f64) -> Vec<String> {

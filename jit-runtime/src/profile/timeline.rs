@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::memory::DeviceMemory;
 use crate::stats::events::{Activity, Collected, Event, Launched, NamedRange, Read, Remark, Span};
 
 /// All events.
@@ -22,6 +23,8 @@ pub(super) struct Timeline {
     pub(super) thread: u32,
     pub(super) time: Range<u64>,
     pub(super) peak_bytes: usize,
+    /// The memory of devices that have their own.
+    pub(super) devices: Vec<DeviceMemory>,
     /// What threads did, by thread and time.
     pub(super) nodes: Vec<Node>,
     /// The times in which launches ran.
@@ -51,7 +54,7 @@ pub(super) enum What {
 
 impl Timeline {
     pub(super) fn new(collected: Collected) -> Timeline {
-        let Collected { events, threads, started_ns, ended_ns, thread, peak_bytes } = collected;
+        let Collected { events, threads, started_ns, ended_ns, thread, peak_bytes, devices } = collected;
         let (mut launches, mut spans, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
         let (mut reads, mut remarks) = (Vec::new(), Vec::new());
         for event in events {
@@ -70,7 +73,21 @@ impl Timeline {
         let running = Intervals::new(launches.iter().map(|launch| launch.started_ns..launch.ended_ns));
         let nodes = nest(nodes(&launches, &spans));
         let time = started_ns..ended_ns.max(started_ns);
-        Timeline { launches, spans, helps, ranges, reads, remarks, threads, thread, time, peak_bytes, nodes, running }
+        Timeline {
+            launches,
+            spans,
+            helps,
+            ranges,
+            reads,
+            remarks,
+            threads,
+            thread,
+            time,
+            peak_bytes,
+            devices,
+            nodes,
+            running,
+        }
     }
 
     /// The activity of a node; none for parts of launches.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::timeline::{Timeline, What};
+use crate::memory::DeviceMemory;
 use crate::stats::events::Activity;
 
 /// How long what took, over all threads unless stated otherwise.
@@ -37,9 +38,11 @@ pub struct Totals {
     pub bytes_read: u64,
     /// Bytes of arrays that launches wrote.
     pub bytes_written: u64,
-    /// The most bytes that were in live arrays at a time, those from before the profile included. Arrays of GPUs are
-    /// not: [`memory`](crate::memory::memory) has the peak of each device, since the start.
+    /// The most bytes that were in live arrays of the host at a time, those from before the profile included.
     pub peak_bytes: usize,
+    /// The memory of each GPU in use at the end of the profile. Its peak is that of the profile, those bytes included
+    /// that were in use before.
+    pub devices: Vec<DeviceMemory>,
     /// Threads that worked on launches.
     pub threads: usize,
     /// What the thread that made the profile did.
@@ -72,6 +75,7 @@ impl Totals {
             launches: timeline.launches.len() as u64,
             reads: timeline.reads.len() as u64,
             peak_bytes: timeline.peak_bytes,
+            devices: timeline.devices.clone(),
             host: HostTime::of(timeline),
             ..Totals::default()
         };

@@ -5,6 +5,7 @@
 use super::json::Object;
 use super::timeline::Timeline;
 use crate::Site;
+use crate::config::Device;
 use crate::stats::events::{Activity, Launched, NamedRange, Span};
 
 /// The processes: their numbers and names.
@@ -27,6 +28,9 @@ pub(super) fn json(timeline: &Timeline) -> String {
     }
     timeline.launches.iter().for_each(|launch| trace.launch(launch));
     timeline.spans.iter().for_each(|span| trace.span(span));
+    for memory in &timeline.devices {
+        trace.memory((memory.live_bytes, Some(memory.device)), timeline.time.end);
+    }
     timeline.ranges.iter().for_each(|range| trace.range(range));
     // Each event begins with a comma.
     trace.out.remove(last);
@@ -80,10 +84,16 @@ impl Trace {
                     .microseconds("queued_us", launch.started_ns.saturating_sub(launch.queued_ns))
             });
         }
+        self.memory(launch.live_bytes, launch.queued_ns);
+    }
+
+    /// The bytes in live arrays at some time: of the host, or of a device that has memory of its own.
+    fn memory(&mut self, (bytes, device): (usize, Option<Device>), at_ns: u64) {
         let begin_ns = self.begin_ns;
-        self.event("C", "memory", KERNELS.0, 0)
-            .microseconds("ts", launch.queued_ns.saturating_sub(begin_ns))
-            .object("args", |args| args.number("bytes", launch.live_bytes as u64))
+        let name = device.map_or_else(|| "memory".to_owned(), |device| format!("memory of {device}"));
+        self.event("C", &name, KERNELS.0, 0)
+            .microseconds("ts", at_ns.saturating_sub(begin_ns))
+            .object("args", |args| args.number("bytes", bytes as u64))
             .end();
     }
 

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Facts, OBSERVERS, PROFILE, now_ns};
+use crate::config::Device;
 use crate::fork::Held;
-use crate::memory;
+use crate::memory::devices::{self, Peaks};
+use crate::memory::{self, DeviceMemory};
 use crate::sync::{Mutex, persist};
 use crate::{Label, Site};
 
@@ -41,8 +43,8 @@ pub(crate) struct Launched {
     pub(crate) parts: Vec<Part>,
     /// Whether it ran in tiles together with others: each has a share of their time.
     pub(crate) is_tiled: bool,
-    /// Bytes in live buffers when it was launched.
-    pub(crate) live_bytes: usize,
+    /// Bytes in live buffers when it was launched, and the device whose they are if it is not the host.
+    pub(crate) live_bytes: (usize, Option<Device>),
 }
 
 /// A time in which a thread worked on a launch.
@@ -207,6 +209,8 @@ struct Session {
     first: usize,
     started_ns: u64,
     peak_bytes: usize,
+    /// The peaks of devices that have memory of their own.
+    device_peaks: Peaks,
 }
 
 /// What was noted between the begin and the end of a profile.
@@ -220,6 +224,8 @@ pub(crate) struct Collected {
     /// The thread that ended it.
     pub(crate) thread: u32,
     pub(crate) peak_bytes: usize,
+    /// The memory of devices in use, with their peaks between the begin and the end.
+    pub(crate) devices: Vec<DeviceMemory>,
 }
 
 static NOTED: Mutex<Noted> = Mutex::new(Noted {
@@ -247,7 +253,7 @@ pub(crate) fn begin_session() -> u64 {
     noted.separate_peaks();
     let (number, first) = (noted.next, noted.events.len());
     noted.next += 1;
-    noted.sessions.push(Session { number, first, started_ns: now_ns(), peak_bytes: 0 });
+    noted.sessions.push(Session { number, first, started_ns: now_ns(), peak_bytes: 0, device_peaks: Peaks::new() });
     OBSERVERS.fetch_or(PROFILE, Ordering::Relaxed);
     number
 }
@@ -258,7 +264,7 @@ pub(crate) fn end_session(number: u64) -> Option<Collected> {
     let mut noted = NOTED.lock();
     let position = noted.sessions.iter().position(|session| session.number == number)?;
     noted.separate_peaks();
-    let Session { first, started_ns, peak_bytes, .. } = noted.sessions.remove(position);
+    let Session { first, started_ns, peak_bytes, device_peaks, .. } = noted.sessions.remove(position);
     let events = if noted.sessions.is_empty() {
         OBSERVERS.fetch_and(!PROFILE, Ordering::Relaxed);
         memory::raise_peak(noted.peak_bytes);
@@ -267,19 +273,32 @@ pub(crate) fn end_session(number: u64) -> Option<Collected> {
     } else {
         noted.events[first..].to_vec()
     };
-    Some(Collected { events, threads: noted.threads.clone(), started_ns, ended_ns, thread, peak_bytes })
+    let threads = noted.threads.clone();
+    drop(noted);
+    let devices = with_peaks(devices::report(), &device_peaks);
+    Some(Collected { events, threads, started_ns, ended_ns, thread, peak_bytes, devices })
+}
+
+/// The memory of devices, with these peaks.
+fn with_peaks(mut devices: Vec<DeviceMemory>, peaks: &[(Device, usize)]) -> Vec<DeviceMemory> {
+    for memory in &mut devices {
+        let known = peaks.iter().find(|(device, _)| *device == memory.device);
+        memory.peak_bytes = known.map_or(memory.live_bytes, |(_, peak)| *peak);
+    }
+    devices
 }
 
 impl Noted {
     /// Assigns the peak of live bytes so far to the sessions that it belongs to, and begins another one.
     fn separate_peaks(&mut self) {
-        let peak_bytes = memory::memory().peak_bytes;
+        let (peak_bytes, device_peaks) = (memory::peak_bytes(), devices::take_peaks());
         if self.sessions.is_empty() {
             self.peak_bytes = 0;
         }
         self.peak_bytes = self.peak_bytes.max(peak_bytes);
         for session in &mut self.sessions {
             session.peak_bytes = session.peak_bytes.max(peak_bytes);
+            devices::raise(&mut session.device_peaks, &device_peaks);
         }
         memory::reset_peak();
     }

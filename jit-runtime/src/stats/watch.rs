@@ -4,12 +4,21 @@ use std::sync::Arc;
 
 use super::events::{self, Event, Launched, Part, Traffic};
 use super::{Facts, Record, now_ns};
+use crate::config::Device;
 use crate::memory;
 use crate::sync::Mutex;
 use crate::{Label, Site};
 
 /// Times of one thread that are closer together than this are one part.
 const GAP_NS: u64 = 2_000;
+
+/// The bytes in live buffers where a device has its memory, and whose they are if it is not the host's.
+fn live_bytes_on(device: Device) -> (usize, Option<Device>) {
+    match memory::devices::live_bytes(device) {
+        Some(bytes) => (bytes, Some(device)),
+        None => (memory::live_bytes(), None),
+    }
+}
 
 /// A launch that has not ended.
 pub(crate) struct Watched(Mutex<Launched>);
@@ -30,7 +39,7 @@ impl Watched {
             ended_ns: now,
             parts: Vec::new(),
             is_tiled: false,
-            live_bytes: memory::memory().live_bytes,
+            live_bytes: live_bytes_on(record.facts.device),
         })))
     }
 
@@ -76,7 +85,7 @@ impl Watched {
 /// The launches of a replay that one thread runs one after another.
 pub(crate) struct WatchedBatch {
     thread: u32,
-    live_bytes: usize,
+    live_bytes: (usize, Option<Device>),
     last_ns: u64,
 }
 
@@ -94,7 +103,7 @@ pub(crate) struct Member<'a> {
 impl WatchedBatch {
     #[cold]
     pub(crate) fn new() -> WatchedBatch {
-        let (thread, live_bytes) = (events::this_thread(), memory::memory().live_bytes);
+        let (thread, live_bytes) = (events::this_thread(), (memory::live_bytes(), None));
         WatchedBatch { thread, live_bytes, last_ns: now_ns() }
     }
 

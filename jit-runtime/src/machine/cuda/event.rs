@@ -1,4 +1,4 @@
-//! Events: points that a stream passes, for which threads of the host wait.
+//! Events: points that a stream passes, for which threads of the host and other streams wait.
 
 use std::ptr;
 
@@ -32,6 +32,13 @@ impl Event {
     pub(super) fn record(&self, stream: sys::CUstream) -> Result<(), Failed> {
         // SAFETY: event and stream exist, in this context.
         check("cuEventRecord", unsafe { sys::cuEventRecord(self.raw, stream) })
+    }
+
+    /// Lets a stream wait until this event, which was recorded, is passed. The context must be current.
+    pub(super) fn let_wait(&self, stream: sys::CUstream) -> Result<(), Failed> {
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT as u32;
+        // SAFETY: event and stream exist.
+        check("cuStreamWaitEvent", unsafe { sys::cuStreamWaitEvent(stream, self.raw, flags) })
     }
 
     /// Returns when the stream has passed it. The context must be current.

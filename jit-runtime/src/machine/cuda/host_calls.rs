@@ -102,13 +102,14 @@ pub(super) fn call(machine: &Cuda, launch: library::Launch) -> Result<(), Error>
     let copies = |operands: &[Operand]| -> Result<Vec<Copy>, Error> {
         operands.iter().map(|operand| Copy::of(machine, operand)).collect()
     };
-    let (inputs, outputs) = (copies(&launch.inputs)?, copies(&launch.outputs)?);
+    let of_call = |error: Error| error.of_memory_for(launch.call.name().into(), launch.site);
+    let (inputs, outputs) = (copies(&launch.inputs).map_err(of_call)?, copies(&launch.outputs).map_err(of_call)?);
     let work = Work::of_call(&launch);
     let launch = library::Launch { inputs: Vec::new(), outputs: Vec::new(), ..launch };
     let call = Arc::new(HostCall { launch, inputs, outputs, outcome: Mutex::new(None) });
     let kept = Arc::clone(&call);
     let afterwards = Box::new(move || kept.outcome.lock().take().unwrap_or_else(|| Err(not_made())));
-    work.submit(machine, afterwards, |stream| queue(machine, &call, stream));
+    work.submit(machine, afterwards, |stream| queue(machine, &call, stream))?;
     if machine.gpu.is_lost() {
         // The driver may still hold the pointer.
         std::mem::forget(call);

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use cudarc::driver::sys;
 
 use super::combine::Parts;
+use super::flight::Wanted;
 use super::grids::{Grids, Lanes};
 use super::memory::Block;
 use super::pinned::Pinned;
@@ -54,14 +55,16 @@ struct Checked {
 /// Queues a launch.
 pub(super) fn launch(machine: &Cuda, mut ready: Ready) -> Result<(), Error> {
     let checks = ready.checks.take();
-    let plan = Arc::new(Plan::of(machine, &ready, checks.as_ref())?);
+    let stream = machine.streams.of_thread()?;
+    let plan = Plan::of(machine, &ready, checks.as_ref());
+    let plan = Arc::new(plan.map_err(|error| error.of_memory_for(ready.label, ready.site))?);
     let time = Arc::new(AtomicU64::new(0));
     let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
     let (label, site, token) = (ready.label, ready.site, Token::current());
     let kept = Arc::clone(&plan);
     let afterwards = Box::new(move || checks.map_or(Ok(()), |checks| kept.check(&checks)));
-    let flight = machine.stream.flight(ready.into_accessed(), (label, site), (time, watched), afterwards);
-    machine.stream.submit(flight, |stream| {
+    let wanted = Wanted { accessed: ready.into_accessed(), label, site, observed: (time, watched), afterwards };
+    stream.submit(wanted, |stream| {
         token.check(label, site)?;
         plan.queue(machine, stream)
     });

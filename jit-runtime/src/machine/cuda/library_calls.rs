@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU64;
 
 use cudarc::driver::sys;
 
+use super::flight::{Afterwards, Wanted};
 use super::kernels::Prepared;
-use super::stream::Afterwards;
 use super::{Cuda, host_calls};
 use crate::backend::cuda::library::{MAX_LEN, Plan, count_true, list_true};
 use crate::config::Device;
@@ -42,13 +42,15 @@ impl<'a> Work<'a> {
         machine: &Cuda,
         afterwards: Afterwards,
         queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
-    ) {
+    ) -> Result<(), Error> {
+        let stream = machine.streams.of_thread()?;
         let access = |writes: bool| {
             move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes }
         };
         let accessed = self.inputs.iter().map(access(false)).chain(self.outputs.iter().map(access(true))).collect();
-        let flight = machine.stream.flight(accessed, (self.label, self.site), self.observe(), afterwards);
-        machine.stream.submit(flight, queue);
+        let (label, site, observed) = (self.label, self.site, self.observe());
+        stream.submit(Wanted { accessed, label, site, observed, afterwards }, queue);
+        Ok(())
     }
 
     fn observe(&self) -> Observed {
@@ -69,8 +71,8 @@ impl<'a> Work<'a> {
         let addresses = |operands: &[Operand]| operands.iter().map(|o| o.buffer.address()).collect::<Vec<_>>();
         let prepared = Prepared::of(machine, plan, &addresses(self.inputs), &addresses(self.outputs));
         let prepared = Arc::new(prepared.map_err(|error| match self.site {
-            Some(site) => error.at(site),
-            None => error,
+            Some(site) => error.of_memory_for(self.label, self.site).at(site),
+            None => error.of_memory_for(self.label, None),
         })?);
         let kept = Arc::clone(&prepared);
         let afterwards = Box::new(move || {
@@ -79,8 +81,7 @@ impl<'a> Work<'a> {
         });
         self.submit(machine, afterwards, |stream| {
             prepared.queue(stream).map_err(|failed| machine.gpu.error("a library call", failed))
-        });
-        Ok(())
+        })
     }
 }
 

@@ -37,6 +37,8 @@ struct Counters {
     /// In use, and the most so far.
     live: AtomicUsize,
     peak: AtomicUsize,
+    /// The most since a profile asked.
+    recent_peak: AtomicUsize,
     /// The blocks that the driver was asked for.
     requests: AtomicU64,
 }
@@ -50,6 +52,7 @@ impl Counters {
     fn count_use(&self, size_bytes: usize) {
         let live = self.live.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
+        self.recent_peak.fetch_max(live, Ordering::Relaxed);
     }
 }
 
@@ -96,7 +99,7 @@ impl Memory {
 
     /// What is in use and cached, and what the driver has left.
     pub(super) fn report(&self) -> DeviceMemory {
-        let Counters { reserved, live, peak, requests } = &self.counters;
+        let Counters { reserved, live, peak, requests, .. } = &self.counters;
         let live_bytes = live.load(Ordering::Relaxed);
         DeviceMemory {
             live_bytes,
@@ -106,6 +109,16 @@ impl Memory {
             free_bytes: self.free_bytes().ok(),
             ..DeviceMemory::new(self.gpu.device, self.gpu.total_bytes)
         }
+    }
+
+    /// Bytes in use.
+    pub(super) fn live_bytes(&self) -> usize {
+        self.counters.live.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes in use since the last call.
+    pub(super) fn take_peak(&self) -> usize {
+        self.counters.recent_peak.swap(self.live_bytes(), Ordering::Relaxed)
     }
 
     /// The bytes that no process uses.
@@ -144,8 +157,10 @@ impl Memory {
         if !failed.is_out_of_memory() {
             return self.gpu.error("an allocation", failed);
         }
-        let of = self.gpu.total_bytes;
-        let message = format!("no memory for {size_bytes} bytes on `{}`, which has {of} bytes", self.gpu.device);
+        let (of, live) = (self.gpu.total_bytes, self.live_bytes());
+        let device = self.gpu.device;
+        let message =
+            format!("no memory for {size_bytes} bytes on `{device}`: {live} of its {of} bytes are in use here");
         let hint = "drop arrays that are no longer needed, or compute in smaller parts";
         Error::new(ErrorKind::OutOfMemory, message).caused_by(failed).with_hint(hint)
     }

@@ -1,9 +1,10 @@
 //! NVIDIA GPUs: memory, copies and launches by the driver of CUDA.
 //!
-//! All launches of a device are on one stream, in the order in which they register at their buffers: that is the order
-//! of the data, too. The calling thread queues them and goes on. Copies by the host are on another stream, so they wait
-//! only for the launches at their buffer. An event after each launch tells that it is done; a thread of each device
-//! waits for these events one by one, and then releases buffers and records failures.
+//! Each thread that launches has a stream of its own on a device. An event after each launch tells that it is done. A
+//! launch registers at its buffers, and its stream waits for the events of those on other streams that it comes after.
+//! The calling thread queues it and goes on. Copies by the host are on a further stream, so they wait only for the
+//! launches at their buffer. A thread of each stream waits for its events one by one, and then releases buffers and
+//! records failures.
 //!
 //! Memory is given out only when all that used it is done, so it may be used on every stream at once.
 //!
@@ -13,7 +14,9 @@
 //! | pinned memory of the host | `pinned` |
 //! | copies by the host | `copies` |
 //! | events | `event` |
-//! | launches in flight, in their order | `stream` |
+//! | which thread has which stream | `streams` |
+//! | a stream, with the launches on it in their order | `stream` |
+//! | a launch in flight, and those that it comes after | `flight` |
 //! | kernels: parameters, and what checks read | `launch` |
 //! | their grids, and scratch memory | `grids` |
 //! | reductions over several blocks of threads | `combine` |
@@ -30,6 +33,7 @@ use crate::backend::cuda::driver::{self, Gpu};
 use crate::backend::{CodeOptions, Effort};
 use crate::config::Device;
 use crate::ir::Kernel;
+use crate::memory::devices::{Peaks, Reporter};
 use crate::memory::{Buffer, DeviceMemory, Remote};
 use crate::sync::Mutex;
 use crate::{Error, Site};
@@ -40,6 +44,7 @@ use super::{Argument, Capabilities, Machine, Ready};
 mod combine;
 mod copies;
 mod event;
+mod flight;
 mod grids;
 mod host_calls;
 mod kernels;
@@ -48,11 +53,12 @@ mod library_calls;
 mod memory;
 mod pinned;
 mod stream;
+mod streams;
 
 use kernels::Routines;
 use memory::Memory;
 use pinned::PinnedMemory;
-use stream::Stream;
+use streams::Streams;
 
 /// The GPUs that are looked at by number: more are not in one machine.
 const MOST: usize = 64;
@@ -66,7 +72,7 @@ pub(super) struct Cuda {
     gpu: &'static Gpu,
     memory: Arc<Memory>,
     pinned: Arc<PinnedMemory>,
-    stream: Arc<Stream>,
+    streams: Arc<Streams>,
     routines: Routines,
 }
 
@@ -115,23 +121,33 @@ fn report(devices: &mut Vec<DeviceMemory>) {
     devices.extend(usable.map(|machine| machine.memory.report()));
 }
 
+/// Bytes in use on a device; none if it is no GPU in use.
+fn live_bytes(device: Device) -> Option<usize> {
+    opened().find(|machine| machine.gpu.device == device).map(|machine| machine.memory.live_bytes())
+}
+
+/// The most bytes in use on each device since the last call.
+fn take_peaks(peaks: &mut Peaks) {
+    peaks.extend(opened().map(|machine| (machine.gpu.device, machine.memory.take_peak())));
+}
+
 impl Cuda {
     fn new(gpu: &'static Gpu) -> Result<Cuda, Error> {
         static REGISTERED: std::sync::Once = std::sync::Once::new();
         REGISTERED.call_once(|| {
             crate::memory::reclaim::on_trim(trim);
-            crate::memory::devices::on_report(report);
+            crate::memory::devices::on_report(Reporter { report, live_bytes, take_peaks });
         });
         let pinned = PinnedMemory::new(gpu);
         let memory = Memory::new(gpu, &pinned)?;
-        Ok(Cuda { gpu, memory, pinned, stream: Stream::start(gpu)?, routines: Routines::default() })
+        Ok(Cuda { gpu, memory, pinned, streams: Streams::new(gpu), routines: Routines::default() })
     }
 
     /// Allocates memory. If there is none, launches that end may free some.
     fn block(&self, size_bytes: usize) -> Result<memory::Block, Error> {
         self.gpu.check()?;
         memory::allocate(&self.memory, size_bytes).or_else(|_| {
-            self.stream.wait_for_all();
+            self.streams.wait_for_all();
             self.memory.trim();
             memory::allocate(&self.memory, size_bytes)
         })
@@ -173,7 +189,7 @@ impl Machine for Cuda {
 
     fn wait_for_all(&self) {
         if self.gpu.is_of_this_process() {
-            self.stream.wait_for_all();
+            self.streams.wait_for_all();
         }
     }
 }

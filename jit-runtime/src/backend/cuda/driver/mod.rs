@@ -33,7 +33,7 @@ use crate::{Error, ErrorKind};
 const OLDEST: (u32, u32) = (11, 4);
 
 /// All functions that are called.
-const FUNCTIONS: [&str; 46] = [
+const FUNCTIONS: [&str; 47] = [
     "cuCtxPopCurrent_v2",
     "cuCtxPushCurrent_v2",
     "cuDeviceGet",
@@ -80,6 +80,7 @@ const FUNCTIONS: [&str; 46] = [
     "cuOccupancyMaxPotentialBlockSize",
     "cuStreamCreate",
     "cuStreamSynchronize",
+    "cuStreamWaitEvent",
 ];
 
 /// The driver, which works.

@@ -1,17 +1,22 @@
-//! Operations on all arrays of a value, or of the program: evaluating, scheduling, listing and drawing them.
+//! Operations on all arrays of a value, or of the program: evaluating, scheduling, moving, listing and drawing them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use jit_runtime::device::Device;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, Site};
+use rustc_hash::FxHashMap;
 
-use crate::autodiff;
+use crate::array::transferred;
+use crate::autodiff::{self, is_variable, variable, with_arrays};
+use crate::graph::device::Devices;
 use crate::graph::node::Node;
 use crate::graph::{Var, pool};
 use crate::schedule::{self as scheduler, state_name};
-use crate::traverse::{Leaf, Traverse, Visitor, arrays, for_each_array};
+use crate::trace::record;
+use crate::traverse::{Leaf, Traverse, Visitor, arrays, for_each_array, owned_arrays};
 use smallvec::SmallVec;
 
 /// Evaluates all arrays of a value, in as few kernels as possible, together with the arrays that [`schedule`] has
@@ -121,4 +126,51 @@ fn row(number: usize, var: &Var, label: Option<String>) -> (usize, String) {
 /// Returns the bytes of memory that an array takes.
 fn bytes_of(var: &Var) -> usize {
     var.data().map_or(0, |buffer: Arc<Buffer>| buffer.size_bytes())
+}
+
+/// Moves all arrays of a value, such as a model or the state of an optimiser, to a device. Arrays that are there already
+/// stay as they are; others are copied as by [`Array::to`](crate::Array::to). A variable becomes a variable on the device, without a stored
+/// gradient. Arrays that several parts of the value share are shared afterwards, too. Those behind `Rc` and `Arc` have
+/// other owners, and are left where they are.
+///
+/// ```
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+///
+/// let mut line = (Float::from([1.0, 2.0]), Float::from([3.0, 4.0]));
+/// jit::move_to(&mut line, Device::Interpreter)?;
+/// assert_eq!(line.0.device(), Device::Interpreter);
+/// assert_eq!((&line.0 + &line.1).to_vec()?, [4.0, 6.0]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`Array::to`](crate::Array::to). Then the value is as it was.
+#[track_caller]
+pub fn move_to(value: &mut impl Traverse, device: Device) -> Result<(), Error> {
+    let site = Site::here();
+    let mut moved: Vec<(Var, Var)> = Vec::new();
+    let mut position_of = FxHashMap::default();
+    let mut arrays = Vec::new();
+    for var in owned_arrays(value) {
+        let position = *position_of.entry(var.address()).or_insert(moved.len());
+        if position == moved.len() {
+            let there = moved_array(&var, device, site)?;
+            // The old array lives on until all are copied, so no other one gets its identity.
+            moved.push((var, there));
+        }
+        arrays.push(moved[position].1.clone());
+    }
+    with_arrays(value, arrays);
+    Ok(())
+}
+
+fn moved_array(var: &Var, device: Device, site: Site) -> Result<Var, Error> {
+    if !is_variable(var) || var.devices() == Devices::of(device) {
+        return transferred(var, device, site);
+    }
+    let copy = variable(&transferred(&record::detached(var), device, site)?, site);
+    var.label().into_iter().for_each(|label| copy.set_label(label));
+    Ok(copy)
 }

@@ -38,12 +38,12 @@ pub use array::print::{fmt_shaped, fmt_unread};
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
     IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Sorting, UInt,
-    UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, move_to, select,
+    UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
 };
 pub use array::{enums, native, trees};
 pub use autodiff as ad;
 pub use enums::{Traced, TracedEnum};
-pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
+pub use evaluate::{LeafInfo, eval, graphviz, leaves, move_to, schedule, sync, whos};
 pub use executor::Executor;
 pub use profile::{Profile, profile};
 pub use schedule::eager::{Mode, mode, set_mode};

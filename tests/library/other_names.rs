@@ -44,7 +44,7 @@ fn messages_about_tensors_name_what_exists() {
     let upper = Tensor::from_fn(x.shape(), |at| at[1].ge(&at[0])).select(&x, 0.0);
     elements(&upper, [0.0, 1.0, 2.0, 0.0, 4.0, 5.0, 0.0, 0.0, 8.0]);
     elements(&x.prefix(0, ReduceOp::Mul, Scan::inclusive()).slice(s![2]), [0.0, 28.0, 80.0]);
-    elements(&x.take(0, &UInt::from([2, 0])), [6.0, 7.0, 8.0, 0.0, 1.0, 2.0]);
+    elements(&x.take(0, UInt::from([2, 0])), [6.0, 7.0, 8.0, 0.0, 1.0, 2.0]);
     elements(&x.tensordot(&x, 1, 0).slice(s![0]), [15.0, 18.0, 21.0]);
     assert_eq!(Tensor::concat(&[&x, &x], 0).shape(), [6, 3], "vstack");
     assert_eq!(Tensor::concat(&[&x, &x], 1).shape(), [3, 6], "hstack");

@@ -91,7 +91,7 @@ pub use order::{Sorting, Unique};
 pub use prefix::Scan;
 pub use promote::{Promote, Promoted, PromotesTo};
 pub use shape::{meshgrid, meshgrid_all, meshgrid3};
-pub use transfer::move_to;
+pub(crate) use transfer::transferred;
 pub use view::View;
 
 /// A one-dimensional array of elements of one type.

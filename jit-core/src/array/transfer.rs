@@ -2,11 +2,9 @@
 
 use jit_runtime::device::{self, Device};
 use jit_runtime::{Error, Site};
-use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
 use super::{Array, Element};
-use crate::autodiff::{is_variable, variable, with_arrays};
 use crate::capture::{host_call, launches};
 use crate::graph::Var;
 use crate::graph::device::Devices;
@@ -14,7 +12,6 @@ use crate::graph::node::flag;
 use crate::graph::tape::{self, Call, Flow, Rule};
 use crate::schedule;
 use crate::trace::record;
-use crate::traverse::{Traverse, owned_arrays};
 
 impl<T: Element> Array<T> {
     /// Returns the array on a device: itself if it is there, otherwise a copy. The copy is made at once, so the array
@@ -47,55 +44,8 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// Moves all arrays of a value, such as a model or the state of an optimiser, to a device. Arrays that are there already
-/// stay as they are; others are copied as by [`Array::to`]. A variable becomes a variable on the device, without a stored
-/// gradient. Arrays that several parts of the value share are shared afterwards, too. Those behind `Rc` and `Arc` have
-/// other owners, and are left where they are.
-///
-/// ```
-/// # use jit_core as jit;
-/// use jit::prelude::*;
-///
-/// let mut line = (Float::from([1.0, 2.0]), Float::from([3.0, 4.0]));
-/// jit::move_to(&mut line, Device::Interpreter)?;
-/// assert_eq!(line.0.device(), Device::Interpreter);
-/// assert_eq!((&line.0 + &line.1).to_vec()?, [4.0, 6.0]);
-/// # Ok::<(), jit_runtime::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// As [`Array::to`]. Then the value is as it was.
-#[track_caller]
-pub fn move_to(value: &mut impl Traverse, device: Device) -> Result<(), Error> {
-    let site = Site::here();
-    let mut moved: Vec<(Var, Var)> = Vec::new();
-    let mut position_of = FxHashMap::default();
-    let mut arrays = Vec::new();
-    for var in owned_arrays(value) {
-        let position = *position_of.entry(var.address()).or_insert(moved.len());
-        if position == moved.len() {
-            let there = moved_array(&var, device, site)?;
-            // The old array lives on until all are copied, so no other one gets its identity.
-            moved.push((var, there));
-        }
-        arrays.push(moved[position].1.clone());
-    }
-    with_arrays(value, arrays);
-    Ok(())
-}
-
-fn moved_array(var: &Var, device: Device, site: Site) -> Result<Var, Error> {
-    if !is_variable(var) || var.devices() == Devices::of(device) {
-        return transferred(var, device, site);
-    }
-    let copy = variable(&transferred(&record::detached(var), device, site)?, site);
-    var.label().into_iter().for_each(|label| copy.set_label(label));
-    Ok(copy)
-}
-
 /// Returns a value on a device.
-fn transferred(var: &Var, device: Device, site: Site) -> Result<Var, Error> {
+pub(crate) fn transferred(var: &Var, device: Device, site: Site) -> Result<Var, Error> {
     device::check_usable(device).map_err(|error| error.at(site))?;
     let there = Devices::of(device);
     if var.known_bits().is_some() || var.devices() == there {

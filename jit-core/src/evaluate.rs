@@ -128,10 +128,10 @@ fn bytes_of(var: &Var) -> usize {
     var.data().map_or(0, |buffer: Arc<Buffer>| buffer.size_bytes())
 }
 
-/// Moves all arrays of a value, such as a model or the state of an optimiser, to a device. Arrays that are there already
-/// stay as they are; others are copied as by [`Array::to`](crate::Array::to). A variable becomes a variable on the device, without a stored
-/// gradient. Arrays that several parts of the value share are shared afterwards, too. Those behind `Rc` and `Arc` have
-/// other owners, and are left where they are.
+/// Moves all arrays of a value, such as a model or the state of an optimiser, to a device. Arrays that are there
+/// already stay as they are; others are copied as by [`Array::to`](crate::Array::to). A variable becomes a variable on
+/// the device, without a stored gradient. Arrays that several parts of the value share are shared afterwards, too.
+/// Those behind `Rc` and `Arc` have other owners, and are left where they are.
 ///
 /// ```
 /// # use jit_core as jit;

@@ -208,8 +208,8 @@ impl<T: Element> Tensor<T> {
         self.array.device()
     }
 
-    /// Returns the tensor on a device: itself if it is there, otherwise a copy; see [`Array::to`]. Whole models are moved
-    /// by [`move_to`](crate::move_to).
+    /// Returns the tensor on a device: itself if it is there, otherwise a copy; see [`Array::to`]. Whole models are
+    /// moved by [`move_to`](crate::move_to).
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Messages for what an array does not have under the name that other libraries use.
 //!
 //! Each item exists only for its message: it requires what no array implements. Names for which the compiler suggests
-//! the right one by itself, such as `isnan`, are not here. Neither are those that a program may give to methods of its own
-//! traits, such as `shape` or `row`: methods of a type come before those of traits.
+//! the right one by itself, such as `isnan`, are not here. Neither are those that a program may give to methods of its
+//! own traits, such as `shape` or `row`: methods of a type come before those of traits.
 
 use super::{Array, Element, UInt};
 

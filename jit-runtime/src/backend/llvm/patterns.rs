@@ -86,7 +86,7 @@ impl Finder<'_> {
             Op::Select(_, a, b) => (self.distances(a).filter(|found| Some(found) == self.distances(b).as_ref())?, None),
             _ => return None,
         };
-        let is_near = distances.iter().all(|distance| distance.abs() <= FARTHEST);
+        let is_near = distances.iter().all(|distance| distance.unsigned_abs() <= FARTHEST.unsigned_abs());
         is_near.then_some(Pattern { distances, moved })
     }
 

@@ -170,26 +170,10 @@ impl Codegen<'_> {
             }
             Shape::Varying => {
                 let lanes = self.lanes_of(mask);
-                if let Some(near) = self.near_index(buffer, index) {
-                    let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
-                    let gathers = (0..self.packets)
-                        .map(|packet| self.gather_near(&near, buffer, index, packet, lanes_of(packet)));
-                    let gathers = gathers.collect();
+                if let Some(gathers) = self.gather_at_distances(buffer, index, lanes.as_ref()) {
                     return self.set_vectors(result, gathers);
                 }
                 let packets = self.packets;
-                if let Some(rows) = self.near_rows(buffer, index) {
-                    let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
-                    let gather = |packet: usize| self.gather_rows(&rows, buffer, index, packet, lanes_of(packet));
-                    let gathers = (0..packets).map(gather).collect();
-                    return self.set_vectors(result, gathers);
-                }
-                if let Some(stride) = self.stride(index) {
-                    let lanes_of = |packet: usize| lanes.as_ref().map(|lanes| lanes[packet]);
-                    let gather = |packet: usize| self.gather_strided(stride, buffer, index, packet, lanes_of(packet));
-                    let gathers = (0..packets).map(gather).collect();
-                    return self.set_vectors(result, gathers);
-                }
                 let has_pattern = self.pattern(buffer, index).is_some();
                 // Only a vector can be read under a mask that may be empty for one packet.
                 let hint = self.analysis.index_hint(self.kernel, index);
@@ -226,6 +210,46 @@ impl Codegen<'_> {
                 self.set_vectors(result, gathers);
             }
         }
+    }
+
+    /// Elements at distances from each other that follow from the index; none if there are no such distances.
+    fn gather_at_distances(&mut self, buffer: ParamId, index: Value, lanes: Option<&Packets>) -> Option<Packets> {
+        let near = self.near_index(buffer, index);
+        let (rows, stride, packets) = (self.near_rows(buffer, index), self.stride(index), self.packets);
+        let gather = |packet: usize| {
+            let lanes = lanes.map(|lanes| lanes[packet]);
+            match (near, rows, stride) {
+                (Some(near), ..) => Some(self.gather_near(&near, buffer, index, packet, lanes)),
+                (_, Some(rows), _) => Some(self.gather_rows(&rows, buffer, index, packet, lanes)),
+                (.., Some(stride)) => Some(self.gather_strided(stride, buffer, index, packet, lanes)),
+                _ => None,
+            }
+        };
+        (0..packets).map(gather).collect()
+    }
+
+    /// Elements that are read in some way if a condition holds, and otherwise by a gather; zero where the mask is off.
+    pub(super) fn gather_if(
+        &mut self,
+        condition: Raw,
+        buffer: ParamId,
+        index: Value,
+        packet: usize,
+        lanes: Option<Raw>,
+        read: impl FnOnce(&mut Self) -> Raw,
+    ) -> Raw {
+        let ty = self.element(buffer);
+        let gathered = self.either(
+            condition,
+            |codegen| {
+                let elements = read(codegen);
+                let values = codegen.loaded_value(ty, elements, codegen.lanes);
+                let zero = codegen.emit.bits_constant(ty, codegen.lanes, 0);
+                Packets::from_elem(lanes.map_or(values, |lanes| codegen.emit.select(lanes, values, zero)), 1)
+            },
+            |codegen| Packets::from_elem(codegen.gather_any(buffer, index, packet, lanes), 1),
+        );
+        gathered[0]
     }
 
     /// One element for all lanes: zero if the index is out of range, or the mask is off.

@@ -226,7 +226,7 @@ impl Codegen<'_> {
         packet: usize,
         lanes: Option<Raw>,
     ) -> Raw {
-        let (index_type, ty) = (self.ty(index), self.element(buffer));
+        let index_type = self.ty(index);
         let (row, place) = (self.near_lanes(rows.row, packet), self.near_lanes(rows.place, packet));
         let (place_base, length) =
             (self.wide_index(index_type, place.base), self.wide_index(index_type, self.scalar(rows.length)));
@@ -240,22 +240,14 @@ impl Codegen<'_> {
         let last_is_inside = self.is_run_inside(buffer, index_type, last, rows.most + 1);
         let are_inside = self.emit.and(first_is_inside, last_is_inside);
         let are_near = self.both(Some(are_inside), place.condition).unwrap_or(are_inside);
-        let gathered = self.either(
-            are_near,
-            |codegen| {
-                let e = &codegen.emit;
-                let of_row = |row: u64| codegen.permuted(buffer, start(codegen, row), rows.most + 1, place.distances);
-                let moved = (1..=rows.last).fold(of_row(0), |others, number| {
-                    let is_row = e.icmp(LLVMIntEQ, row.distances, codegen.distance_of(number));
-                    e.select(is_row, of_row(number), others)
-                });
-                let moved = codegen.loaded_value(ty, moved, codegen.lanes);
-                let zero = codegen.emit.bits_constant(ty, codegen.lanes, 0);
-                Packets::from_elem(lanes.map_or(moved, |lanes| codegen.emit.select(lanes, moved, zero)), 1)
-            },
-            |codegen| Packets::from_elem(codegen.gather_any(buffer, index, packet, lanes), 1),
-        );
-        gathered[0]
+        self.gather_if(are_near, buffer, index, packet, lanes, |codegen| {
+            let e = &codegen.emit;
+            let of_row = |row: u64| codegen.permuted(buffer, start(codegen, row), rows.most + 1, place.distances);
+            (1..=rows.last).fold(of_row(0), |others, number| {
+                let is_row = e.icmp(LLVMIntEQ, row.distances, codegen.distance_of(number));
+                e.select(is_row, of_row(number), others)
+            })
+        })
     }
 
     /// Gathers a packet by reading all elements that are near.
@@ -267,7 +259,7 @@ impl Codegen<'_> {
         packet: usize,
         lanes: Option<Raw>,
     ) -> Raw {
-        let (index_type, ty) = (self.ty(index), self.element(buffer));
+        let index_type = self.ty(index);
         let found = match near.step {
             Step::Small => {
                 let lanes = self.vectors(index)[packet];
@@ -278,16 +270,8 @@ impl Codegen<'_> {
         let start = self.wide_index(index_type, found.base);
         let is_inside = self.is_run_inside(buffer, index_type, start, near.most + 1);
         let is_near = self.both(Some(is_inside), found.condition).unwrap_or(is_inside);
-        let gathered = self.either(
-            is_near,
-            |codegen| {
-                let moved = codegen.permuted(buffer, start, near.most + 1, found.distances);
-                let moved = codegen.loaded_value(ty, moved, codegen.lanes);
-                let zero = codegen.emit.bits_constant(ty, codegen.lanes, 0);
-                Packets::from_elem(lanes.map_or(moved, |lanes| codegen.emit.select(lanes, moved, zero)), 1)
-            },
-            |codegen| Packets::from_elem(codegen.gather_any(buffer, index, packet, lanes), 1),
-        );
-        gathered[0]
+        self.gather_if(is_near, buffer, index, packet, lanes, |codegen| {
+            codegen.permuted(buffer, start, near.most + 1, found.distances)
+        })
     }
 }

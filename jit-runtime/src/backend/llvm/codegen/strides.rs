@@ -2,7 +2,7 @@
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntULT;
 
-use super::{Codegen, Packets};
+use super::Codegen;
 use crate::backend::llvm::emit::Raw;
 use crate::backend::llvm::strides::Stride;
 use crate::ir::{ParamId, Type, Value};
@@ -43,21 +43,13 @@ impl Codegen<'_> {
         let last = at(self, self.lanes - 1);
         let limit = self.limit_of(buffer, index_type);
         let ends_inside = self.emit.icmp(LLVMIntULT, last, limit);
-        let gathered = self.either(
-            self.emit.and(starts_inside, ends_inside),
-            |codegen| {
-                let e = &codegen.emit;
-                let element = e.memory_type(ty);
-                let vector = (0..codegen.lanes).fold(e.zero(e.vector(element, codegen.lanes)), |vector, lane| {
-                    let address = codegen.element_address(buffer, at(codegen, lane));
-                    e.insert_element(vector, e.load(element, address, ty.size_bytes()), e.i64(lane.into()))
-                });
-                let read = codegen.loaded_value(ty, vector, codegen.lanes);
-                let zero = codegen.emit.bits_constant(ty, codegen.lanes, 0);
-                Packets::from_elem(lanes.map_or(read, |lanes| codegen.emit.select(lanes, read, zero)), 1)
-            },
-            |codegen| Packets::from_elem(codegen.gather_any(buffer, index, packet, lanes), 1),
-        );
-        gathered[0]
+        self.gather_if(self.emit.and(starts_inside, ends_inside), buffer, index, packet, lanes, |codegen| {
+            let e = &codegen.emit;
+            let element = e.memory_type(ty);
+            (0..codegen.lanes).fold(e.zero(e.vector(element, codegen.lanes)), |vector, lane| {
+                let address = codegen.element_address(buffer, at(codegen, lane));
+                e.insert_element(vector, e.load(element, address, ty.size_bytes()), e.i64(lane.into()))
+            })
+        })
     }
 }

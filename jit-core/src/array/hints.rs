@@ -9,11 +9,12 @@ use super::{Array, Element, UInt};
 /// Declares a method for its message: it requires a trait of its name, which nothing implements.
 ///
 /// `name(arguments) -> result = "message"`; arguments are of any type, and each is a name of a type parameter. One call
-/// for each name, since the compiler shows the whole call.
+/// for each name, since the compiler shows the whole call. The name is a `tt`: a token keeps its place in the call, and
+/// the compiler says nothing of this macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! name_of_another_library {
-    ($for:ident: $name:ident $(<$element:ident>)? ($($argument:ident),*) -> $result:ty = $message:literal) => {
+    ($for:ident: $name:tt $(<$element:ident>)? ($($argument:ident),*) -> $result:ty = $message:literal) => {
         /// What the method of this name requires.
         #[diagnostic::on_unimplemented(message = $message, label = "another name is used here")]
         #[allow(non_camel_case_types, reason = "the name of the method")]

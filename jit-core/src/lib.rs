@@ -34,6 +34,8 @@ pub mod traverse;
 #[doc(hidden)]
 pub use array::length::root_of_squares;
 #[doc(hidden)]
+pub use array::piecewise;
+#[doc(hidden)]
 pub use array::print::{fmt_shaped, fmt_unread};
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,

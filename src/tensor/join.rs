@@ -3,13 +3,14 @@
 use std::borrow::Borrow;
 
 use jit_core::misuse::Misuse;
+use jit_core::piecewise::Pieces;
 
 use super::lengths::{Sizes, is, is_same_shape, number, product};
 use super::shape::element_count;
 use super::view::{Stride, View, ViewAxis, coordinates, number_of, strides};
 use super::{Axis, Tensor};
 use crate::Site;
-use crate::{Array, Element, Size, UInt};
+use crate::{Array, Element, Mask, Size, UInt};
 
 impl<T: Element> Tensor<T> {
     /// Concatenates tensors along an axis. Their other axes have equal lengths.
@@ -241,7 +242,7 @@ fn check_joins(first: &[Size], other: &[Size], axis: usize) {
     Misuse::new(what, Site::here()).hint("all axes but the one that is joined must have equal lengths").panic()
 }
 
-/// Each element is read from the part that contains it.
+/// Reads each element from the part that contains it.
 #[track_caller]
 fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
     let mut shape = Sizes::from_slice(&parts[0].shape);
@@ -251,27 +252,27 @@ fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
         let arrays: Vec<&Array<T>> = parts.iter().map(|part| &part.array).collect();
         return Tensor::shaped(Array::concat(&arrays), &shape);
     }
+    if shape[..axis].iter().all(|length| is(*length, 1)) {
+        let arrays: Vec<&Array<T>> = parts.iter().map(|part| &part.array).collect();
+        return Tensor::shaped(super::filled(Array::concat(&arrays), count), &shape);
+    }
     // The elements within the axis are contiguous, in the parts as in the result.
     let inner = product(&shape[axis + 1..]);
     let run = shape[axis] * inner;
     let lane = UInt::arange(count);
-    let is_one_run = shape[..axis].iter().all(|length| is(*length, 1));
-    let (outer, within) = match is_one_run {
-        true => (UInt::from(0), lane),
-        false => (&lane / number(run), &lane % number(run)),
-    };
-    let mut begin = Size::from(0);
-    let mut result: Option<Array<T>> = None;
-    for part in parts {
-        let length = part.shape[axis] * inner;
-        let is_inside = within.lt(number(begin + length)) & within.ge(number(begin));
-        let elements = part.array.gather_masked(&(&outer * number(length) + (&within - number(begin))), &is_inside);
-        result = Some(match result {
-            Some(others) => is_inside.select(elements, others),
-            None => elements,
-        });
-        begin = begin + length;
+    let (outer, within) = (&lane / number(run), &lane % number(run));
+    let lengths: Vec<Size> = parts.iter().map(|part| part.shape[axis] * inner).collect();
+    let mut begins = Vec::with_capacity(parts.len());
+    let mut end = Size::from(0);
+    for &length in &lengths {
+        begins.push(end);
+        end = end + length;
     }
-    let array = result.unwrap_or_else(|| Array::zeros(count));
+    let read = |piece: usize, mask: Option<&Mask>| {
+        let (array, length, begin) = (&parts[piece].array, lengths[piece], begins[piece]);
+        let index = &outer * number(length) + (&within - number(begin));
+        mask.map_or_else(|| array.gather(&index), |mask| array.gather_masked(&index, mask)).into_var()
+    };
+    let array = Array::from_var(Pieces { place: &within, begins: &begins, read: &read }.join());
     Tensor::shaped(super::filled(array, count), &shape)
 }

@@ -4,6 +4,7 @@
 mod basics;
 mod branches;
 mod combined;
+mod concat;
 mod custom;
 mod custom_rows;
 mod every_operation;

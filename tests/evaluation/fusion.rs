@@ -339,3 +339,24 @@ fn scatters_to_elements_of_pixels_are_one_kernel() {
         );
     });
 }
+
+/// Makes an array orthogonal to others, one after another.
+fn orthogonal(x: &Float, others: &[Float]) -> Float {
+    others.iter().fold(x.clone(), |x, other| &x - x.dot(other) * other)
+}
+
+#[test]
+fn a_value_that_is_computed_from_several_arrays_is_written_for_later_kernels() {
+    let sparse = |k: usize| resident(&(0..5000).map(|i| if i % 32 == k { 0.5 } else { 0.0 }).collect::<Vec<f32>>());
+    on_each_device(|| {
+        let others: Vec<Float> = (0..16).map(sparse).collect();
+        let x = resident(&vec![1.0; 5000]);
+        let mut result = Vec::new();
+        let records = super::kernels(|| result = orthogonal(&x, &others).to_vec().unwrap());
+        // Otherwise the last kernels would compute and read all steps before.
+        let most = records.iter().map(|record| record.ops).max().unwrap_or(0);
+        assert!(most <= 24, "{most} operations in a kernel");
+        let wanted = |i: usize| if i % 32 < 16 { 1.0 - 0.25 * (5000 - i % 32).div_ceil(32) as f32 } else { 1.0 };
+        assert_eq!(result, (0..5000).map(wanted).collect::<Vec<f32>>());
+    });
+}

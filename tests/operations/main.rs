@@ -13,6 +13,7 @@ mod dice;
 mod floats;
 mod functions;
 mod integers;
+mod joined;
 mod masks;
 mod memory;
 mod nan;

@@ -6,7 +6,7 @@
 use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
 
-use super::{Array, Element, Integer, Mask, UInt};
+use super::{Array, Element, Integer, UInt};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::record;
@@ -178,46 +178,6 @@ impl<T: Element> Array<T> {
         (0..parts).map(|part| self.part(width * part, width * (part + 1))).collect()
     }
 
-    /// Concatenates arrays; the result has width 0 if there are none. A single array is returned unchanged.
-    ///
-    /// Each lane of the result tests every part and reads from the one that contains it. Concatenate few large parts
-    /// rather than many small ones, and collect those from a host loop as a `Vec` of elements.
-    ///
-    /// ```
-    /// # use jit_core as jit;
-    /// use jit::prelude::*;
-    ///
-    /// let (a, b) = (Int::from([1, 2]), Int::from([3]));
-    /// assert_eq!(Int::concat(&[&a, &b, &a]).to_vec()?, [1, 2, 3, 1, 2]);
-    /// # Ok::<(), jit_runtime::Error>(())
-    /// ```
-    #[must_use]
-    #[track_caller]
-    #[doc(alias = "append")]
-    #[doc(alias = "concatenate")]
-    #[doc(alias = "hstack")]
-    pub fn concat<P: Borrow<Array<T>>>(parts: &[P]) -> Self {
-        let mut filled: Vec<&Array<T>> = parts.iter().map(Borrow::borrow).filter(|part| part.width() > 0).collect();
-        let Some(last) = filled.pop() else {
-            let all = parts.iter().map(|part| part.borrow().var());
-            return Array::from_var(unaffected(record::literal(T::TYPE, 0, 0), all));
-        };
-        if filled.is_empty() {
-            return last.unchanged();
-        }
-        let width = filled.iter().fold(last.width(), |sum, part| sum + part.width());
-        let lanes = UInt::arange(width);
-        let mut end = width - last.width();
-        let mut joined = part_at(last, &lanes, end, None);
-        while let Some(part) = filled.pop() {
-            let begin = end - part.width();
-            let is_before = lanes.lt(size(end));
-            joined = is_before.select(part_at(part, &lanes, begin, Some(&is_before)), joined);
-            end = begin;
-        }
-        joined
-    }
-
     /// Shifts the elements to higher positions by a distance (to lower ones if it is negative). Elements shifted out at
     /// one end are lost, and zeros are shifted in at the other end. The width stays the same.
     #[must_use]
@@ -280,20 +240,6 @@ impl<T: Element> Array<T> {
         self.gather(
             &index.lt(0).select(&index + Array::<i64>::from_var(record::size_as(Type::I64, self.width())), &index),
         )
-    }
-}
-
-/// Returns the elements of a part that begins at some lane, on the lanes of the whole.
-#[track_caller]
-fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: Size, is_before_end: Option<&Mask>) -> Array<T> {
-    let is_after_begin = (begin > 0).then(|| lanes.ge(size(begin)));
-    // For a part of one element the mask alone selects the lane.
-    let index = if part.width() == 1 { UInt::from(0) } else { lanes - size(begin) };
-    match (is_before_end, is_after_begin) {
-        (Some(before), Some(after)) => part.gather_masked(&index, &(before & after)),
-        (Some(mask), None) => part.gather_masked(&index, mask),
-        (None, Some(mask)) => part.gather_masked(&index, &mask),
-        (None, None) => part.gather(&index),
     }
 }
 

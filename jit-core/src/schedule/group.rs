@@ -300,14 +300,21 @@ impl<'a, 'e> Cut<'a, 'e> {
         &mut groups[at as usize]
     }
 
-    /// Returns whether what a kernel must do to compute a value again costs more than writing and reading it.
+    /// Returns whether what a kernel must do to compute a value again costs more than writing and reading it: it takes
+    /// many operations, or reads more than is written and read otherwise.
     fn is_expensive(&self, stage: u32, number: u32) -> bool {
-        let mut work = 0;
+        let once = self.graph.entries[number as usize].var.ty().size_bytes();
+        let (mut work, mut read) = (0, 0);
+        let is_expensive = |work: u32, read: usize| work >= EXPENSIVE || read > 2 * once;
         self.behind(stage, number, |entry, is_read| {
-            work += if is_read { 0 } else { entry.op.weight() };
-            work < EXPENSIVE
+            match is_read {
+                true if entry.var.lanes() == 1 => {}
+                true => read += entry.var.ty().size_bytes(),
+                false => work += entry.op.weight(),
+            }
+            !is_expensive(work, read)
         });
-        work >= EXPENSIVE
+        is_expensive(work, read)
     }
 
     /// Returns whether a value is computed from the results of kernels of several stages, as is a parameter after some

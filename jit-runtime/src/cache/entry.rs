@@ -73,6 +73,7 @@ impl Entry {
             ops: kernel.op_count(),
             reduces: params.iter().any(|param| param.reduction.is_some()),
             has_loop: kernel.has_loop(),
+            combining_scatters: kernel.combining_scatters(),
             params,
             lanes_per_step: executable.lanes_per_step(),
             code_bytes: executable.code_bytes(),

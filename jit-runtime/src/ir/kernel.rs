@@ -234,6 +234,17 @@ impl Kernel {
         combined.into_iter().zip(is_other).map(|(op, is_other)| op.filter(|_| !is_other)).collect()
     }
 
+    /// The number of scatters into [`Kernel::combined_buffers`].
+    #[must_use]
+    pub fn combining_scatters(&self) -> usize {
+        let combined = self.combined_buffers();
+        let combines = |inst: &&Inst| match inst.op {
+            Op::Scatter { buffer, .. } => combined.get(buffer.index()).is_some_and(Option::is_some),
+            _ => false,
+        };
+        self.regions.iter().flat_map(|region| &region.insts).filter(combines).count()
+    }
+
     /// Whether an instruction of the kernel repeats a region.
     #[must_use]
     pub fn has_loop(&self) -> bool {

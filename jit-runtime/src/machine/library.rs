@@ -249,6 +249,7 @@ pub(super) fn record(
         params: (0..reads).map(|_| param(false)).chain((0..writes).map(|_| param(true))).collect(),
         reduces: false,
         has_loop: false,
+        combining_scatters: 0,
         lanes_per_step: 1,
         code_bytes: 0,
         compile_time: Duration::ZERO,

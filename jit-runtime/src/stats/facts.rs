@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     /// Whether any parameter receives a reduction.
     pub(crate) reduces: bool,
     pub(crate) has_loop: bool,
+    /// [`Kernel::combining_scatters`](crate::ir::Kernel::combining_scatters).
+    pub(crate) combining_scatters: usize,
     pub(crate) lanes_per_step: usize,
     pub(crate) code_bytes: usize,
     pub(crate) compile_time: Duration,

@@ -480,6 +480,7 @@ mod tests {
             params: Vec::new(),
             reduces: false,
             has_loop: false,
+            combining_scatters: 0,
             lanes_per_step: 1,
             code_bytes: 0,
             compile_time: Duration::ZERO,

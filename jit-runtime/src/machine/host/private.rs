@@ -29,31 +29,31 @@ use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar
 use crate::machine::Argument;
 use crate::memory::Buffer;
 
-/// Narrower launches without a loop take a few microseconds either way, and one version of the code should serve all of
-/// them.
-pub(super) const MIN_WIDTH: usize = 4096;
-/// The number of elements of all targets per lane up to which filling and merging them costs less than atomic
-/// operations.
-const MAX_ELEMENTS_PER_LANE: usize = 4;
+/// Launches without a loop and with fewer updates take a few microseconds either way, and one version of the code should
+/// serve all of them.
+pub(super) const MIN_UPDATES: usize = 4096;
+/// The number of elements of all targets per update up to which filling and merging them costs less than atomic
+/// operations...
+const MAX_ELEMENTS_PER_UPDATE: usize = 4;
+/// ...and in kernels with loops, in which each update stands for several.
+const MAX_ELEMENTS_PER_UPDATE_IN_LOOPS: usize = 32;
 /// The most bytes of all targets besides the results.
 const MAX_BYTES: usize = 64 << 20;
 /// Targets with neighbours should fit into the first-level cache, together with the kernel's inputs.
 const MAX_NEIGHBOURS_BYTES: usize = 16 << 10;
 /// The most neighbours for each element: the number of updates that are in flight at once.
 const MAX_COPIES_LOG2: u8 = 3;
-/// Neighbours of segments are gathered when they are merged: each should save waiting for this many lanes.
-const MIN_LANES_PER_NEIGHBOUR: usize = 4;
+/// Neighbours of segments are gathered when they are merged: each should save waiting for this many updates.
+const MIN_UPDATES_PER_NEIGHBOUR: usize = 4;
 /// The number of elements that one thread merges at a time.
 const MERGE_ELEMENTS: usize = 1 << 16;
 /// The numbers of segments for launches that combine floats, most first: as many threads can take part.
 const SEGMENTS: [usize; 4] = [16, 8, 4, 2];
-/// The number of elements of all segments' targets per lane, which have to be filled and merged by however few threads:
-/// for many segments...
-const MAX_SEGMENT_ELEMENTS_PER_LANE: usize = 1;
-/// ...for two, without which one thread would do all of the work...
-const MAX_PAIR_ELEMENTS_PER_LANE: usize = 2;
-/// ...and for kernels with loops, whose lanes take much longer.
-const MAX_SEGMENT_ELEMENTS_PER_LONG_LANE: usize = 32;
+/// The number of elements of all segments' targets per update, which have to be filled and merged by however few
+/// threads: for many segments...
+const MAX_SEGMENT_ELEMENTS_PER_UPDATE: usize = 1;
+/// ...and for two, without which one thread would do all of the work.
+const MAX_PAIR_ELEMENTS_PER_UPDATE: usize = 2;
 /// Segments begin at a multiple of this many lanes, which is a multiple of the lanes that any code computes together...
 const SEGMENT_STEP: usize = 64;
 /// ...or of fewer, if lanes take so long that even few of them are divided.
@@ -65,8 +65,8 @@ pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> S
     if !kernel.params.iter().any(is_target) {
         return Scatters::Shared;
     }
-    let has_loop = kernel.has_loop();
-    if width < MIN_WIDTH && !has_loop {
+    let work = Work { lanes: width, updates_per_lane: kernel.combining_scatters(), has_loop: kernel.has_loop() };
+    if work.is_little() && !work.has_loop {
         return Scatters::Shared;
     }
     let combined = kernel.combined_buffers();
@@ -74,11 +74,44 @@ pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> S
     let targets = each().filter(|(_, op)| op.is_some());
     let sizes: Sizes = targets.map(|((param, argument), _)| (argument.elements(), param.ty().size_bytes())).collect();
     if each().any(|((param, _), op)| op.is_some_and(|op| is_rounded(op, param.ty()))) {
-        for_segments(&sizes, width, has_loop)
-    } else if width < MIN_WIDTH {
+        for_segments(&sizes, work)
+    } else if work.is_little() {
         Scatters::Shared
     } else {
-        for_sizes(&sizes, width, pool::threads())
+        for_sizes(&sizes, work, pool::threads())
+    }
+}
+
+/// What a launch does to its targets.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    lanes: usize,
+    /// The scatters of a lane, those in loops counted once.
+    updates_per_lane: usize,
+    has_loop: bool,
+}
+
+impl Work {
+    fn updates(self) -> usize {
+        self.lanes.saturating_mul(self.updates_per_lane)
+    }
+
+    fn is_little(self) -> bool {
+        self.updates() < MIN_UPDATES
+    }
+
+    /// The number of elements of private targets that may be filled and merged, at some number for each update.
+    fn elements(self, per_update: usize) -> usize {
+        let per_update = if self.has_loop { MAX_ELEMENTS_PER_UPDATE_IN_LOOPS } else { per_update };
+        self.updates().saturating_mul(per_update)
+    }
+
+    /// The minimum number of lanes of a segment.
+    fn min_lanes(self) -> usize {
+        match self.has_loop {
+            true => LONG_SEGMENT_STEP,
+            false => MIN_UPDATES.div_ceil(self.updates_per_lane.max(1)).max(SEGMENT_STEP),
+        }
     }
 }
 
@@ -98,60 +131,55 @@ fn total(sizes: &[(usize, usize)]) -> (usize, usize) {
     (elements, bytes)
 }
 
-/// As [`for_sizes`], if results depend on the order of combination: only the sizes decide.
-fn for_segments(sizes: &[(usize, usize)], width: usize, has_loop: bool) -> Scatters {
+/// As [`for_sizes`], if results depend on the order of combination: the kernel and the sizes alone decide.
+fn for_segments(sizes: &[(usize, usize)], work: Work) -> Scatters {
     let (elements, bytes) = total(sizes);
     if elements == 0 {
         return Scatters::Shared;
     }
-    let count = segments(sizes, width, has_loop, 0);
+    let count = segments(sizes, work, 0);
     let has_neighbours = |copies_log2: &u8| {
         // Neighbours help lanes that wait for each other, which those of long kernels do not.
-        !has_loop
+        !work.has_loop
             && count > 1
             && bytes.saturating_mul(1 << copies_log2) <= MAX_NEIGHBOURS_BYTES
-            && elements.saturating_mul(count << copies_log2) <= width / MIN_LANES_PER_NEIGHBOUR
+            && elements.saturating_mul(count << copies_log2) <= work.updates() / MIN_UPDATES_PER_NEIGHBOUR
     };
     if let Some(copies_log2) = (1..=MAX_COPIES_LOG2).rev().find(has_neighbours) {
         return Scatters::Private { copies_log2 };
     }
     // One segment is for launches that are too narrow to be cut, and for single-threaded runs: its lanes run in their
     // order.
-    let is_one_thread_enough = width < 2 * min_lanes(has_loop) || pool::threads() == 1 || is_deterministic();
+    let is_one_thread_enough = work.lanes < 2 * work.min_lanes() || pool::threads() == 1 || is_deterministic();
     if count > 1 || is_one_thread_enough { Scatters::Private { copies_log2: 0 } } else { Scatters::Shared }
 }
 
-/// The minimum number of lanes of a segment.
-const fn min_lanes(has_loop: bool) -> usize {
-    if has_loop { LONG_SEGMENT_STEP } else { MIN_WIDTH }
-}
-
 /// The number of segments into which a launch with targets of these sizes is cut.
-fn segments(sizes: &[(usize, usize)], width: usize, has_loop: bool, copies_log2: u8) -> usize {
+fn segments(sizes: &[(usize, usize)], work: Work, copies_log2: u8) -> usize {
     let (elements, bytes) = total(sizes);
     let fits = |segments: &usize| {
-        let per_lane = match (has_loop, segments) {
-            (true, _) => MAX_SEGMENT_ELEMENTS_PER_LONG_LANE,
-            (false, 2) => MAX_PAIR_ELEMENTS_PER_LANE,
-            (false, _) => MAX_SEGMENT_ELEMENTS_PER_LANE,
+        let per_update = match segments {
+            2 => MAX_PAIR_ELEMENTS_PER_UPDATE,
+            _ => MAX_SEGMENT_ELEMENTS_PER_UPDATE,
         };
         // Without neighbours, the first segment works on the result itself.
         let targets = if copies_log2 == 0 { segments - 1 } else { segments << copies_log2 };
-        elements.saturating_mul(targets) <= width.saturating_mul(per_lane)
+        elements.saturating_mul(targets) <= work.elements(per_update)
             && bytes.saturating_mul(targets) <= MAX_BYTES
-            && width >= segments * min_lanes(has_loop)
+            && work.lanes >= segments * work.min_lanes()
     };
     SEGMENTS.into_iter().find(fits).unwrap_or(1)
 }
 
 /// The same for targets of some elements of some bytes each.
-fn for_sizes(sizes: &[(usize, usize)], width: usize, threads: usize) -> Scatters {
+fn for_sizes(sizes: &[(usize, usize)], work: Work, threads: usize) -> Scatters {
     let (elements, bytes) = total(sizes);
     if elements == 0 {
         return Scatters::Shared;
     }
     let fits = |targets: usize| {
-        elements.saturating_mul(targets) <= MAX_ELEMENTS_PER_LANE * width && bytes.saturating_mul(targets) <= MAX_BYTES
+        elements.saturating_mul(targets) <= work.elements(MAX_ELEMENTS_PER_UPDATE)
+            && bytes.saturating_mul(targets) <= MAX_BYTES
     };
     for copies_log2 in (1..=MAX_COPIES_LOG2).rev() {
         let neighbours = 1 << copies_log2;
@@ -250,8 +278,10 @@ impl PrivateTargets {
         let is_cut = targets.iter().any(|target| target.is_rounded);
         let segment_units = is_cut.then(|| {
             let sizes: Sizes = targets.iter().map(|target| (target.elements, target.ty.size_bytes())).collect();
-            let count = segments(&sizes, width, entry.facts.has_loop, copies_log2);
-            let step = match (entry.facts.reduces, entry.facts.has_loop) {
+            let facts = &entry.facts;
+            let (updates_per_lane, has_loop) = (facts.combining_scatters, facts.has_loop);
+            let count = segments(&sizes, Work { lanes: width, updates_per_lane, has_loop }, copies_log2);
+            let step = match (facts.reduces, has_loop) {
                 (true, _) => 1,
                 (false, true) => LONG_SEGMENT_STEP,
                 (false, false) => SEGMENT_STEP,

@@ -20,7 +20,7 @@ use crate::ir::{ReduceOp, Type, reduce_chunk, scalar};
 use crate::machine::{Argument, Checks};
 use crate::memory::Buffer;
 
-use super::private::MIN_WIDTH;
+use super::private::MIN_UPDATES;
 use crate::cache::determinism::is_deterministic;
 use crate::cache::transposed::Tiles;
 /// The argument table that the code receives.
@@ -168,7 +168,7 @@ impl Bound {
 
     /// Whether one thread is as fast as several.
     fn is_narrow(&self, entry: &Entry) -> bool {
-        self.chunks.width < MIN_WIDTH && !entry.facts.has_loop
+        self.chunks.width < MIN_UPDATES && !entry.facts.has_loop
     }
 
     /// All units of the launch.

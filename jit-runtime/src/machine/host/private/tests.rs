@@ -28,8 +28,23 @@ fn the_strategy_follows_the_sizes() {
         ((0, 4), 1 << 20, 2, Scatters::Shared),
     ];
     for (size, width, threads, expected) in cases {
-        assert_eq!(for_sizes(&[size], width, threads), expected, "{size:?} {width} {threads}");
+        let work = Work { lanes: width, updates_per_lane: 1, has_loop: false };
+        assert_eq!(for_sizes(&[size], work, threads), expected, "{size:?} {width} {threads}");
     }
+}
+
+#[test]
+fn all_updates_of_a_lane_count() {
+    let of = |lanes, updates_per_lane, has_loop| {
+        let work = Work { lanes, updates_per_lane, has_loop };
+        (for_sizes(&[(100_000, 4)], work, 2), for_segments(&[(100_000, 4)], work), segments(&[(100_000, 4)], work, 0))
+    };
+    assert_eq!(of(20_000, 1, false), (Scatters::Shared, Scatters::Shared, 1));
+    assert_eq!(of(20_000, 90, false), (private(0), private(0), 16));
+    // Four updates stand for as many lanes as one of four times as many, but for the lanes of a segment.
+    assert_eq!(of(20_000, 10, false), of(200_000, 1, false));
+    assert_eq!(of(100, 20_000, false), (private(0), Scatters::Private { copies_log2: 0 }, 1));
+    assert_eq!(of(20_000, 1, true), (private(0), private(0), 4));
 }
 
 #[test]
@@ -57,13 +72,10 @@ fn segments_follow_the_sizes_alone() {
         crate::launch::set_threads(threads);
         for (elements, width, has_loop, expected, count) in cases {
             let sizes = [(elements, 4)];
-            let scatters = for_segments(&sizes, width, has_loop);
+            let work = Work { lanes: width, updates_per_lane: 1, has_loop };
+            let scatters = for_segments(&sizes, work);
             assert_eq!(scatters, expected, "{elements} {width} {has_loop} {threads}");
-            assert_eq!(
-                segments(&sizes, width, has_loop, scatters.copies_log2()),
-                count,
-                "{elements} {width} {has_loop}"
-            );
+            assert_eq!(segments(&sizes, work, scatters.copies_log2()), count, "{elements} {work:?}");
         }
     }
     crate::launch::set_threads(before);

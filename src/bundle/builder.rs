@@ -63,8 +63,8 @@ pub struct BuiltEntry {
 }
 
 impl<'a> Builder<'a> {
-    /// A bundle without entries, for the processors of the program: those of the architecture that the build script runs
-    /// on, or of the target of a build for other machines. Its name is the one that `include_bundle!` takes: an
+    /// A bundle without entries, for the processors of the program: those of the architecture that the build script
+    /// runs on, or of the target of a build for other machines. Its name is the one that `include_bundle!` takes: an
     /// identifier.
     #[track_caller]
     pub fn new(name: impl Into<String>) -> Self {
@@ -86,8 +86,8 @@ impl<'a> Builder<'a> {
         self
     }
 
-    /// Sets the processors that the bundle has code for, instead of those of the program alone. Without targets it has the
-    /// kernels alone: a program compiles them if it has LLVM, and interprets them otherwise.
+    /// Sets the processors that the bundle has code for, instead of those of the program alone. Without targets it has
+    /// the kernels alone: a program compiles them if it has LLVM, and interprets them otherwise.
     pub fn targets(mut self, targets: impl IntoIterator<Item = Target>) -> Self {
         self.targets = Some(targets.into_iter().collect());
         self

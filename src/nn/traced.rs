@@ -158,8 +158,8 @@ impl<M> Traced<M> {
     }
 
     /// Writes the recordings of `forward` for inputs of a type to a file. The parameters are inputs of a recording, and
-    /// not in the file: save them as a [`StateDict`](super::StateDict). Recordings through which gradients flow are left
-    /// out.
+    /// not in the file: save them as a [`StateDict`](super::StateDict). Recordings through which gradients flow are
+    /// left out.
     ///
     /// ```
     /// use jit::nn::{Linear, Model, Module, Relu, Traced};

@@ -20,7 +20,7 @@ use super::derivative::Derivatives;
 use super::flows::Flows;
 use super::layout::{ArgumentSummary, Form, Layout};
 use super::mismatch::Summary;
-use super::saved::ErasedTemplates;
+use super::saved::{ErasedTemplates, Loaded};
 use super::shared::SharedLeaf;
 use super::{Cause, Explanation, Retrace, Stats, explain};
 use crate::capture::host_call;
@@ -137,14 +137,6 @@ pub(super) struct Entry {
     /// The leaves of the arguments, for files; none of executors, which have them themselves.
     pub(super) summary: Vec<Summary>,
     pub(super) used: AtomicU64,
-}
-
-/// A recording from a file that no call has looked for yet.
-pub(super) struct Loaded {
-    /// The instantiation that it is of, if the function has several.
-    pub(super) of: Option<TypeId>,
-    pub(super) words: Box<[u64]>,
-    pub(super) entry: Entry,
 }
 
 /// What calls do that match a recording.

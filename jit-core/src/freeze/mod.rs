@@ -22,8 +22,10 @@
 //! | comparing replays with the body | `verify` |
 //! | traced modules: recordings before the first call | `ahead` |
 //! | one recording for all calls, which executors are | `program`; calls that do not fit: `mismatch` |
-//! | functions whose types the program does not know | `untyped`; their recordings: `untyped_recording`, `untyped_layout`; number expressions: `number_text` |
-//! | recordings in files | `saved`; signatures: `saved_types`; frozen functions: `saved_function`, closures: `saved_closure` |
+//! | functions whose types the program does not know | `untyped`; a recording: `untyped_recording` |
+//! | their arguments; number expressions | `untyped_layout`; `number_text` |
+//! | recordings in files; their signatures | `saved`; `saved_types` |
+//! | frozen functions in files; closures | `saved_function`; `saved_closure` |
 //! | how gradients flow through a call | `flows`; its derivative, a frozen function: `derivative`, `again` |
 
 mod again;

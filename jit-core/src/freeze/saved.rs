@@ -4,7 +4,7 @@
 //! from which results are built. Templates that came from a file have no copies of arguments: the first call makes
 //! them, so a body that changes host values of its arguments is not saved.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::OnceLock;
 
 use jit_runtime::device::Device;
@@ -135,6 +135,14 @@ pub(super) struct LoadedEntry {
     pub(super) entry: Entry,
     /// The plan, if it is not in the entry.
     pub(super) plan: Plan,
+}
+
+/// A recording from a file that no call of a frozen function has looked for yet.
+pub(super) struct Loaded {
+    /// The instantiation that it is of, if the function has several.
+    pub(super) of: Option<TypeId>,
+    pub(super) words: Box<[u64]>,
+    pub(super) entry: Entry,
 }
 
 /// A recording from a file, before it is known what the result is.

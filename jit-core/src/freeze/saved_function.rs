@@ -11,9 +11,9 @@ use jit_runtime::recording::file::{FileKind, Reader, SavedRecordings, ToSave, Wr
 use jit_runtime::{Error, ErrorKind, Site};
 
 use super::argument::Recordable;
-use super::function::{CallPlan, Entry, Function, Loaded, Plan};
+use super::function::{CallPlan, Entry, Function, Plan};
 use super::layout;
-use super::saved::{self, LoadedEntry, LoadedTemplates};
+use super::saved::{self, Loaded, LoadedEntry, LoadedTemplates};
 use super::saved_types::{Instance, More, check_types, write_types};
 use crate::traverse::Build;
 

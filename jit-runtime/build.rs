@@ -11,11 +11,12 @@ const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 const MAJOR: &str = "22";
 
 /// The sources that the machine code of a kernel depends on: its meaning, its passes, its code, and how code is called.
-const CODE_SOURCES: [&str; 7] = [
+const CODE_SOURCES: [&str; 8] = [
     "src/ir",
     "src/backend/llvm",
     "src/backend/loader",
     "src/backend/host.rs",
+    "src/backend/levels.rs",
     "src/backend/mod.rs",
     "src/backend/target.rs",
     "src/cancel.rs",

@@ -1,7 +1,8 @@
 /* jit: calls functions that a program in Rust has compiled, without a compiler.
  *
- * A file of `executor.save(path)` has one function, and a file of `jit::bundle` several. A program opens it, looks a
- * function up, and calls it with arrays in its own memory. Calls may have other sizes than those compiled for.
+ * A file of `save` of an executor, a frozen function or a traced module has one function, and a file of `jit::bundle`
+ * several. A program opens it, looks a function up, and calls it with arrays in its own memory. Calls may have other
+ * sizes than those compiled or recorded for.
  *
  *     jit_bundle *bundle = NULL;
  *     jit_function *saxpy = NULL;
@@ -30,7 +31,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A library with another one must not be used: compare it with jit_abi_version(). */
-#define JIT_ABI_VERSION 1
+#define JIT_ABI_VERSION 2
 
 typedef int32_t jit_status;
 enum {
@@ -71,7 +72,7 @@ typedef struct jit_description {
     jit_type type;       /* the type of its elements */
     int32_t is_number;   /* 1 for a number, 0 for an array */
     int32_t is_changed;  /* 1 for an array among the arguments that a call changes: the new one is a result */
-    size_t axes;         /* the number of axes of a tensor, whose lengths are passed as `shape`; otherwise 0 */
+    size_t axes;         /* the number of axes of a tensor, whose lengths are its shape; otherwise 0 */
 } jit_description;
 
 /* An argument of a call. The library reads the data during the call only, and changes nothing. */
@@ -111,6 +112,19 @@ const char *jit_name(const jit_bundle *bundle, size_t position);
 jit_status jit_lookup(const jit_bundle *bundle, const char *name, jit_function **function);
 void jit_function_free(jit_function *function);
 
+/* The recordings of a function. An executor has one. A frozen function or traced module has one for each kind of
+ * arguments, of which a call replays the one that fits and was used last before the function was saved. Where several
+ * fit that differ in fixed values, as a mode of training, a call is an error: call one recording, which is a function,
+ * too. The recording 0 was used last. */
+size_t jit_recording_count(const jit_function *function);
+jit_status jit_recording(const jit_function *function, size_t position, jit_function **recording);
+
+/* The values that are part of a recording, by their paths: numbers in structures, lengths of lists, variants of enums,
+ * texts, constants. No call passes them. Name and value are texts that live as long as the function; each may be NULL.
+ * Of a function with several recordings these are the values of the first one, as are what it takes and returns. */
+size_t jit_fixed_count(const jit_function *function);
+jit_status jit_fixed_describe(const jit_function *function, size_t position, const char **name, const char **value);
+
 /* What a function takes and returns. First among the results are the arrays that a call changes. Values that were fixed
  * when the function was compiled, such as numbers by which it decided, are no arguments. */
 size_t jit_argument_count(const jit_function *function);
@@ -125,6 +139,10 @@ jit_status jit_call(const jit_function *function, const jit_argument *arguments,
  * of the last three may be NULL. */
 jit_status jit_results_get(
     const jit_results *results, size_t position, const void **data, size_t *width, jit_type *type);
+
+/* The lengths of the axes of a result that is a tensor, which live as long as the results; and how many there are. Each
+ * of the last two may be NULL. A file that an earlier version has written has no shapes: there are no axes then. */
+jit_status jit_results_shape(const jit_results *results, size_t position, const size_t **shape, size_t *axes);
 
 /* Copies a result to memory of exactly its size in bytes. */
 jit_status jit_results_copy(const jit_results *results, size_t position, void *to, size_t size);

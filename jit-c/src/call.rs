@@ -36,6 +36,8 @@ pub struct Results(Vec<ResultArray>);
 struct ResultArray {
     ty: Type,
     width: usize,
+    /// The lengths of its axes, if it has axes.
+    shape: Vec<usize>,
     /// The elements, aligned for every type.
     words: Vec<u64>,
 }
@@ -48,7 +50,7 @@ impl ResultArray {
         // SAFETY: words are bytes, and there are at least so many.
         let target = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), bytes) };
         result.read(target)?;
-        Ok(ResultArray { ty, width, words })
+        Ok(ResultArray { ty, width, shape: result.shape.clone(), words })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -126,7 +128,7 @@ pub unsafe extern "C" fn jit_call(
             // SAFETY: the caller's promise.
             all.push(unsafe { given(argument, &name) }?);
         }
-        let made = function.executor.call(&all)?;
+        let made = function.untyped.call(&all)?;
         let made: Result<Vec<ResultArray>, Error> = made.iter().map(ResultArray::of).collect();
         // SAFETY: the caller's promise.
         unsafe { give_handle(results, "results", Results(made?)) }
@@ -169,6 +171,33 @@ pub unsafe extern "C" fn jit_results_get(
         if !ty.is_null() {
             // SAFETY: as above.
             unsafe { give(ty, "type", found.ty as i32) }?;
+        }
+        Ok(())
+    })
+}
+
+/// Returns the shape of a result: the lengths of its axes, which live as long as the results, and how many there are.
+///
+/// # Safety
+///
+/// The results are null or live; each place is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jit_results_shape(
+    results: *const Results,
+    position: usize,
+    shape: *mut *const usize,
+    axes: *mut usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise, here and below.
+        let found = unsafe { result(results, position) }?;
+        if !shape.is_null() {
+            // SAFETY: as above.
+            unsafe { give(shape, "shape", found.shape.as_ptr()) }?;
+        }
+        if !axes.is_null() {
+            // SAFETY: as above.
+            unsafe { give(axes, "axes", found.shape.len()) }?;
         }
         Ok(())
     })

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char};
 
-use jit_core::executor::{ArgumentKind, UntypedExecutor};
+use jit_core::executor::{ArgumentKind, UntypedFunction};
 use jit_runtime::ir::Type;
 
 use crate::failure::{Status, give, guarded, live, no_position};
@@ -39,6 +39,8 @@ struct Described {
 pub(crate) struct Descriptions {
     arguments: Vec<Described>,
     results: Vec<Described>,
+    /// The names and values of what is part of the recording.
+    fixed: Vec<[CString; 2]>,
 }
 
 impl Descriptions {
@@ -50,23 +52,24 @@ impl Descriptions {
         }
     }
 
-    pub(crate) fn of(executor: &UntypedExecutor) -> Descriptions {
-        let name = |path: &str| CString::new(path).unwrap_or_default();
-        let arguments = executor.arguments().iter().map(|argument| {
+    pub(crate) fn of(function: &UntypedFunction) -> Descriptions {
+        let name = |path: &str| CString::new(path.replace('\0', "\u{fffd}")).unwrap_or_default();
+        let arguments = function.arguments().iter().map(|argument| {
             let (is_number, is_changed, axes) = match argument.kind {
                 ArgumentKind::Array { is_changed, axes } => (false, is_changed, axes),
                 _ => (true, false, 0),
             };
             Described { name: name(&argument.path), ty: argument.ty, is_number, is_changed, axes }
         });
-        let results = executor.results().iter().map(|(path, ty)| Described {
-            name: name(path),
-            ty: *ty,
+        let results = function.results().iter().map(|result| Described {
+            name: name(&result.path),
+            ty: result.ty,
             is_number: false,
             is_changed: false,
-            axes: 0,
+            axes: result.axes,
         });
-        Descriptions { arguments: arguments.collect(), results: results.collect() }
+        let fixed = function.fixed().iter().map(|(path, value)| [name(path), name(value)]);
+        Descriptions { arguments: arguments.collect(), results: results.collect(), fixed: fixed.collect() }
     }
 }
 
@@ -128,6 +131,45 @@ pub unsafe extern "C" fn jit_result_describe(
 ) -> Status {
     // SAFETY: the caller's promise.
     unsafe { describe(function, |all| &all.results, ("result", position), description) }
+}
+
+/// Returns the number of values that are part of the recording; none of null.
+///
+/// # Safety
+///
+/// It is null, or a live function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jit_fixed_count(function: *const Function) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { function.as_ref() }.map_or(0, |function| function.descriptions.fixed.len())
+}
+
+/// Describes a value that is part of the recording.
+///
+/// # Safety
+///
+/// The function is null or live; each place is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jit_fixed_describe(
+    function: *const Function,
+    position: usize,
+    name: *mut *const c_char,
+    value: *mut *const c_char,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise, here and below.
+        let fixed = &unsafe { live(function, "function") }?.descriptions.fixed;
+        let [path, text] = fixed.get(position).ok_or_else(|| no_position("fixed value", position, fixed.len()))?;
+        if !name.is_null() {
+            // SAFETY: as above.
+            unsafe { give(name, "name", path.as_ptr()) }?;
+        }
+        if !value.is_null() {
+            // SAFETY: as above.
+            unsafe { give(value, "value", text.as_ptr()) }?;
+        }
+        Ok(())
+    })
 }
 
 /// # Safety

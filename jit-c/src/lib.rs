@@ -1,4 +1,4 @@
-//! The C interface of `jit`: calls functions of saved executors and bundles, from any language that calls C.
+//! The C interface of `jit`: calls functions of files and bundles, from any language that calls C.
 //!
 //! `include/jit.h` is the interface, with its documentation; each function of it is here. The crate has no code
 //! generator unless its feature `llvm` is on.
@@ -17,15 +17,19 @@ mod describe;
 mod failure;
 mod open;
 
-pub use call::{Argument, Results, jit_call, jit_results_copy, jit_results_free, jit_results_get};
-pub use describe::{Description, jit_argument_count, jit_argument_describe, jit_result_count, jit_result_describe};
+pub use call::{Argument, Results, jit_call, jit_results_copy, jit_results_free, jit_results_get, jit_results_shape};
+pub use describe::{
+    Description, jit_argument_count, jit_argument_describe, jit_fixed_count, jit_fixed_describe, jit_result_count,
+    jit_result_describe,
+};
 pub use failure::{Status, jit_last_error};
 pub use open::{
     Function, OpenBundle, jit_close, jit_count, jit_function_free, jit_lookup, jit_name, jit_open, jit_open_bytes,
+    jit_recording, jit_recording_count,
 };
 
 /// The version of the interface: `JIT_ABI_VERSION` in the header.
-const ABI_VERSION: u32 = 1;
+const ABI_VERSION: u32 = 2;
 
 /// Returns the version of the interface.
 #[unsafe(no_mangle)]

@@ -2,15 +2,14 @@
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use jit_core::executor::UntypedExecutor;
+use jit_core::executor::UntypedFunction;
 use jit_runtime::device::current_device;
 use jit_runtime::recording::file::Bundle;
 use jit_runtime::{Error, ErrorKind};
 
 use crate::describe::Descriptions;
-use crate::failure::{Failure, Status, give, guarded, guarded_or, live};
+use crate::failure::{Failure, Status, give, guarded, guarded_or, live, no_position};
 
 /// An open file: `jit_bundle` in the header.
 #[derive(Debug)]
@@ -23,8 +22,14 @@ pub struct OpenBundle {
 /// A function of a file: `jit_function` in the header.
 #[derive(Debug)]
 pub struct Function {
-    pub(crate) executor: Arc<UntypedExecutor>,
+    pub(crate) untyped: UntypedFunction,
     pub(crate) descriptions: Descriptions,
+}
+
+impl Function {
+    fn new(untyped: UntypedFunction) -> Function {
+        Function { descriptions: Descriptions::of(&untyped), untyped }
+    }
 }
 
 impl OpenBundle {
@@ -47,11 +52,10 @@ impl OpenBundle {
             return Err(error.with_hint(format!("it has {}", known.join(", "))));
         };
         // SAFETY: the header says that files are trusted as shared libraries are.
-        let executor = unsafe { UntypedExecutor::from_bytes(bytes, current_device()) }.map_err(|error| {
+        let untyped = unsafe { UntypedFunction::from_bytes(bytes, current_device()) }.map_err(|error| {
             Error::new(error.kind(), format!("the function {name:?} cannot be loaded")).caused_by(error)
         })?;
-        let descriptions = Descriptions::of(&executor);
-        Ok(Function { executor: Arc::new(executor), descriptions })
+        Ok(Function::new(untyped))
     }
 }
 
@@ -149,6 +153,38 @@ pub unsafe extern "C" fn jit_lookup(
         let found = bundle.function(name)?;
         // SAFETY: the caller's promise.
         unsafe { give_handle(function, "function", found) }
+    })
+}
+
+/// Returns the number of recordings of a function; none of null.
+///
+/// # Safety
+///
+/// It is null, or a live function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jit_recording_count(function: *const Function) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { function.as_ref() }.map_or(0, |function| function.untyped.recordings())
+}
+
+/// Returns a function that has one recording alone.
+///
+/// # Safety
+///
+/// The function is null or live; what is returned may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jit_recording(
+    function: *const Function,
+    position: usize,
+    recording: *mut *mut Function,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let untyped = &unsafe { live(function, "function") }?.untyped;
+        let found = untyped.recording(position);
+        let found = found.ok_or_else(|| no_position("recording", position, untyped.recordings()))?;
+        // SAFETY: the caller's promise.
+        unsafe { give_handle(recording, "recording", Function::new(found)) }
     })
 }
 

@@ -31,6 +31,8 @@ fn run(name: &str, link: &[&str]) {
         .map_or_else(|| manifest().join("../tests/saved/saxpy-1.jit"), PathBuf::from);
     let mut command = Command::new(&program);
     command.arg(saved).arg(manifest().join("../tests/bundle/golden/kernels.jit"));
+    let version = jit_runtime::recording::file::VERSION;
+    command.arg(manifest().join(format!("../tests/saved/layered-{version}.jit")));
     let output = command.env("JIT_LLVM_PATH", "/nowhere/libLLVM.so").env("JIT_LOG", "error").output().unwrap();
     let _ = std::fs::remove_file(&program);
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,4 +1,5 @@
-/* Calls functions of files through the header, as a program in C does. Arguments: a saved executor, and a bundle. */
+/* Calls functions of files through the header, as a program in C does. Arguments: a saved executor, a bundle, and a
+ * saved frozen function. */
 #include <jit.h>
 
 #include <math.h>
@@ -183,8 +184,70 @@ static void call_with_state(const jit_bundle *bundle, size_t width) {
     free(x);
 }
 
+/* Returns the recording of a function with a fixed value. */
+static jit_function *recording_with(const jit_function *function, const char *name, const char *value) {
+    for (size_t at = 0; at < jit_recording_count(function); at++) {
+        jit_function *recording = NULL;
+        CHECK(jit_recording(function, at, &recording) == JIT_OK && jit_recording_count(recording) == 1);
+        for (size_t of = 0; of < jit_fixed_count(recording); of++) {
+            const char *path = NULL, *text = NULL;
+            CHECK(jit_fixed_describe(recording, of, &path, &text) == JIT_OK);
+            CHECK(jit_fixed_describe(recording, of, NULL, NULL) == JIT_OK);
+            if (strcmp(path, name) == 0 && strcmp(text, value) == 0) return recording;
+        }
+        jit_function_free(recording);
+    }
+    return NULL;
+}
+
+/* A frozen function has several recordings, which differ in whether it is training. */
+static void call_frozen(const char *path) {
+    jit_bundle *bundle = NULL;
+    CHECK(jit_open(path, &bundle) == JIT_OK && jit_count(bundle) == 1 && strcmp(jit_name(bundle, 0), "layered") == 0);
+    jit_function *layered = lookup(bundle, "layered"), *none = NULL;
+    jit_close(bundle);
+    CHECK(jit_recording_count(layered) > 1 && jit_recording_count(NULL) == 0 && jit_fixed_count(NULL) == 0);
+    CHECK(jit_recording(layered, 99, &none) == JIT_ERROR_INVALID && last_error_has("no recording 99") && none == NULL);
+    CHECK(jit_recording(NULL, 0, &none) == JIT_ERROR_NULL && jit_recording(layered, 0, NULL) == JIT_ERROR_NULL);
+    CHECK(jit_fixed_describe(layered, 99, NULL, NULL) == JIT_ERROR_INVALID && last_error_has("no fixed value 99"));
+    float weight[6] = {0, 1, 2, 3, 4, 5}, calls = 7, x[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, gain = 4, y[2] = {1, 2};
+    size_t of_weight[2] = {2, 3}, of_x[2] = {5, 2};
+    jit_argument arguments[5] = {
+        JIT_TENSOR(JIT_F32, weight, 6, of_weight, 2), JIT_ARRAY(JIT_F32, &calls, 1),
+        JIT_TENSOR(JIT_F32, x, 10, of_x, 2), JIT_NUMBER(JIT_F32, &gain), JIT_ARRAY(JIT_F32, y, 2)};
+    jit_results *results = NULL;
+    CHECK(jit_call(layered, arguments, 5, &results) == JIT_ERROR_INVALID);
+    CHECK(last_error_has("differ in `layer.is_training`"));
+    const char *values[2] = {"false (bool)", "true (bool)"};
+    for (int is_training = 0; is_training < 2; is_training++) {
+        jit_function *recording = recording_with(layered, "layer.is_training", values[is_training]);
+        CHECK(recording != NULL);
+        if (jit_argument_count(recording) == 6) {
+            /* The one that was used last takes a constant, too. */
+            jit_function_free(recording);
+            CHECK(jit_recording(layered, 1, &recording) == JIT_OK);
+        }
+        CHECK(jit_call(recording, arguments, 5, &results) == JIT_OK);
+        const void *data = NULL;
+        const size_t *shape = NULL;
+        size_t axes = 9;
+        CHECK(jit_results_shape(results, 2, &shape, &axes) == JIT_OK && axes == 2 && shape[0] == 5 && shape[1] == 3);
+        CHECK(jit_results_shape(results, 1, NULL, &axes) == JIT_OK && axes == 0);
+        CHECK(jit_results_shape(results, 4, NULL, NULL) == JIT_ERROR_INVALID && last_error_has("no result 4"));
+        CHECK(jit_results_get(results, 2, &data, NULL, NULL) == JIT_OK);
+        for (size_t i = 0; i < 15; i++) CHECK(((const float *)data)[i] == 3 + 2 * (float)(i % 3));
+        CHECK(jit_results_get(results, 3, &data, NULL, NULL) == JIT_OK);
+        for (size_t i = 0; i < 2; i++) CHECK(((const float *)data)[i] == gain * y[i] + calls + (float)is_training);
+        jit_description it;
+        CHECK(jit_result_describe(recording, 2, &it) == JIT_OK && it.axes == 2 && strcmp(it.name, "result[0]") == 0);
+        jit_results_free(results);
+        jit_function_free(recording);
+    }
+    jit_function_free(layered);
+}
+
 int main(int count, char **arguments) {
-    CHECK(count == 3 && jit_abi_version() == JIT_ABI_VERSION && strlen(jit_version()) > 0);
+    CHECK(count == 4 && jit_abi_version() == JIT_ABI_VERSION && strlen(jit_version()) > 0);
     CHECK(strcmp(jit_last_error(), "") == 0);
     refuse_wrong_files(arguments[1]);
     call_saved(arguments[1]);
@@ -194,6 +257,7 @@ int main(int count, char **arguments) {
     call_with_state(bundle, 7);
     call_with_state(bundle, 3000);
     jit_close(bundle);
+    call_frozen(arguments[3]);
     jit_close(NULL), jit_function_free(NULL), jit_results_free(NULL);
     puts("all holds");
     return 0;

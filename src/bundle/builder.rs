@@ -22,7 +22,7 @@ use crate::{Device, Error, ErrorKind, Executor, Site};
 pub struct Builder<'a> {
     name: String,
     entries: Vec<Entry<'a>>,
-    targets: Vec<Target>,
+    targets: Option<Vec<Target>>,
     paths: Paths,
     site: Site,
 }
@@ -63,12 +63,12 @@ pub struct BuiltEntry {
 }
 
 impl<'a> Builder<'a> {
-    /// A bundle without entries, for the processors of the architecture that the build script runs on. Its name is the
-    /// one that `include_bundle!` takes: an identifier.
+    /// A bundle without entries, for the processors of the program: those of the architecture that the build script
+    /// runs on, or of the target of a build for other machines. Its name is the one that `include_bundle!` takes: an
+    /// identifier.
     #[track_caller]
     pub fn new(name: impl Into<String>) -> Self {
-        let (targets, paths) = (vec![Target::host()], Paths::new());
-        Builder { name: name.into(), entries: Vec::new(), targets, paths, site: Site::here() }
+        Builder { name: name.into(), entries: Vec::new(), targets: None, paths: Paths::new(), site: Site::here() }
     }
 
     /// Adds a function: the name that it gets in the module, and a closure that compiles it, such as
@@ -86,10 +86,10 @@ impl<'a> Builder<'a> {
         self
     }
 
-    /// Sets the processors that the bundle has code for, instead of [`Target::host`] alone. Without targets it has the
-    /// kernels alone: a program compiles them if it has LLVM, and interprets them otherwise.
+    /// Sets the processors that the bundle has code for, instead of those of the program alone. Without targets it has
+    /// the kernels alone: a program compiles them if it has LLVM, and interprets them otherwise.
     pub fn targets(mut self, targets: impl IntoIterator<Item = Target>) -> Self {
-        self.targets = targets.into_iter().collect();
+        self.targets = Some(targets.into_iter().collect());
         self
     }
 
@@ -172,7 +172,9 @@ impl<'a> Builder<'a> {
     }
 
     fn maker(&self) -> Result<CodeMaker, Error> {
-        let targets: Vec<CodeTarget> = self.targets.iter().map(|target| target.0).collect();
+        let own = || Target::of_program().into_iter().collect();
+        let targets = self.targets.clone().unwrap_or_else(own);
+        let targets: Vec<CodeTarget> = targets.iter().map(|target| target.0).collect();
         CodeMaker::new(targets).map_err(|error| {
             let kind = error.kind();
             let message = format!("the bundle `{}` cannot have code for its targets", self.name);

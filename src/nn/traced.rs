@@ -4,15 +4,16 @@ use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::sync::Arc;
 
 use jit_core::freeze::{
-    Changed, CollectArrays, Exclusive, FrozenInput, Recordable, Shared, TracedFunction, after_direct, lend,
+    Changed, CollectArrays, Exclusive, FrozenInput, Recordable, Shared, TracedFunction, after_direct, instance, lend,
 };
 
 use super::Module;
 use crate::freeze::{Explanation, Stats};
-use crate::{Result, Site, Traverse, Visitor, VisitorMut};
+use crate::{Build, Result, Site, Traverse, Visitor, VisitorMut};
 
 /// A module whose `forward` was recorded: the result of [`jit::trace`](crate::trace()).
 ///
@@ -102,12 +103,15 @@ where
     M: Module<X, Output: Recordable> + Recordable,
 {
     let _line = crate::enter();
-    let traced = Traced { module, function: Arc::new(TracedFunction::new(type_name::<M>(), &["module", "input"])) };
+    let traced = Traced { module, function: Arc::new(TracedFunction::new(type_name::<M>(), &PARAMETERS)) };
     // The body does not touch the caller's module, which is copied for it.
     let mut copy = traced.module.clone();
     traced.function.record(&(Exclusive(&mut copy), Shared(example)), body::<X, M>)?;
     Ok(traced)
 }
+
+/// The names of the arguments.
+const PARAMETERS: [&str; 2] = ["module", "input"];
 
 /// The body that is recorded: `forward` on copies of module and input.
 fn body<X, M>((module, input): &mut (M, X::Owned)) -> M::Output
@@ -151,6 +155,60 @@ impl<M> Traced<M> {
             Changed(&output).collect(vars);
         });
         output
+    }
+
+    /// Writes the recordings of `forward` for inputs of a type to a file. The parameters are inputs of a recording, and
+    /// not in the file: save them as a [`StateDict`](super::StateDict). Recordings through which gradients flow are
+    /// left out.
+    ///
+    /// ```
+    /// use jit::nn::{Linear, Model, Module, Relu, Traced};
+    /// use jit::prelude::*;
+    ///
+    /// let net = |seed| (Linear::new(4, 8, &mut jit::random::rng(seed)), Relu);
+    /// let path = std::env::temp_dir().join(format!("net-{}.jit", std::process::id()));
+    /// let mut traced = jit::trace(net(1), &Tensor::<f32>::zeros([16, 4]))?;
+    /// traced.save::<Tensor<f32>>(&path)?;
+    ///
+    /// // In another program:
+    /// let mut loaded = Traced::load::<Tensor<f32>>(net(2), &path)?;
+    /// loaded.load_state_dict(&traced.state_dict())?;
+    /// let x = Tensor::<f32>::ones([100, 4]);
+    /// assert_eq!(loaded.forward(&x).to_vec()?, traced.forward(&x).to_vec()?);
+    /// assert_eq!(loaded.stats().recordings, 0); // `forward` did not run
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// No recordings for such inputs; one that calls the host, with the line; one that changes lengths, variants or
+    /// numbers in the module; a failure of the file system.
+    #[track_caller]
+    pub fn save<X>(&self, path: impl AsRef<Path>) -> Result<()>
+    where
+        X: FrozenInput + 'static,
+        M: Module<X, Output: Recordable> + Recordable,
+    {
+        self.function.save::<fn(&mut M, &X) -> M::Output>(instance(&body::<X, M>), path.as_ref())
+    }
+
+    /// Reads what [`save`](Traced::save) has written, for a module of the same type: calls replay the recordings of the
+    /// file. A call that none of them fits is recorded, as a new signature is. Machine code in the file is run, so
+    /// whoever could write it is trusted, as with a shared library.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or that is foreign, too new, damaged, or of another module.
+    #[track_caller]
+    pub fn load<X>(module: M, path: impl AsRef<Path>) -> Result<Traced<M>>
+    where
+        X: FrozenInput + 'static,
+        M: Module<X, Output: Recordable + Build> + Recordable,
+    {
+        let traced = Traced { module, function: Arc::new(TracedFunction::new(type_name::<M>(), &PARAMETERS)) };
+        traced.function.load::<fn(&mut M, &X) -> M::Output, M::Output>(instance(&body::<X, M>), path.as_ref())?;
+        Ok(traced)
     }
 
     /// Returns the module, without its recordings.

@@ -17,6 +17,10 @@ const UNROLLED: usize = 32;
 /// Transposes by the kernels are traced if groups have fewer channels of the result: then the columns of products are.
 const MIN_COLUMNS: usize = 4;
 
+/// But if there are so many groups, and so many products for each element that is read, groups are computed at once.
+const MIN_GROUPS: usize = 4;
+const MIN_PRODUCTS: usize = 4;
+
 /// Convolutions with fewer products are traced.
 const LARGE_PRODUCTS: usize = 1 << 15;
 
@@ -337,7 +341,7 @@ impl Correlation {
             return None;
         }
         let products = product(&[product(&self.shape), self.taps()]);
-        if products < LARGE_PRODUCTS || (sought == Sought::Kernel && self.results_of_group() < MIN_COLUMNS) {
+        if products < LARGE_PRODUCTS || (sought == Sought::Kernel && !self.is_fast_by_kernel(products)) {
             return None;
         }
         let one = Size::from(1);
@@ -358,6 +362,14 @@ impl Correlation {
             ..Convolution::new(sought)
         };
         Some(native::convolve(a, b, convolution.with_sizes(&sizes.map(Size::now)), sizes))
+    }
+
+    /// Returns whether the library computes a transpose by the kernels faster than traced code.
+    #[track_caller]
+    fn is_fast_by_kernel(&self, products: Size) -> bool {
+        let read = || product(&self.input) + product(&self.shape);
+        self.results_of_group() >= MIN_COLUMNS
+            || (self.window.groups >= MIN_GROUPS && products >= read() * MIN_PRODUCTS)
     }
 
     /// Returns the number of products in the sum of each result.

@@ -128,6 +128,35 @@ fn entries_have_code_of_every_target_and_run_it_without_compiling() -> Result<()
     })
 }
 
+// one device: the code is that of processors
+// rows: K82
+#[test]
+fn entries_have_code_for_other_architectures_and_unknown_ones_are_refused() -> Result<()> {
+    let _alone = alone();
+    let refused = Target::of_triple("riscv64gc-unknown-linux-gnu").unwrap_err().to_string();
+    assert!(
+        refused.contains("riscv64gc-unknown-linux-gnu") && refused.contains("aarch64-unknown-linux-gnu"),
+        "{refused}"
+    );
+    assert!(Target::of_triple("aarch64-apple-darwin").is_err() && Target::of_triple("").is_err());
+    if !tested_devices::has_llvm() {
+        return Ok(());
+    }
+    let folder = Folder::new("architectures");
+    let arm = Target::of_triple("aarch64-unknown-linux-gnu")?;
+    let bundle = |targets: &[Target]| Builder::new("kernels").add("saxpy", compile_saxpy).targets(targets.to_vec());
+    let built = bundle(&[Target::x86_64(), arm]).write_to(&folder)?;
+    let text = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    let both = text(&built.file);
+    assert!(both.contains("X86_64 x86-64-v3") && both.contains("Aarch64 generic x4 +neon,+lse"), "no code");
+    // The code of the build before is taken over, for each architecture.
+    let again = bundle(&[arm]).write_to(&folder)?;
+    assert_eq!(again.entries[0].compiled, 0, "{again:?}");
+    let one = text(&again.file);
+    assert!(!one.contains("X86_64") && one.contains("Aarch64 generic"), "code of another architecture");
+    Ok(())
+}
+
 #[jit]
 fn calls_the_host(x: &Float) -> Float {
     let n = jit::freeze::host(|| Float::from([1.0, 2.0]));

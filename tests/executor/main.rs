@@ -9,6 +9,7 @@ mod constexpr;
 mod places;
 mod reports;
 mod saved;
+mod untyped;
 #[path = "../shared/zero_hashes.rs"]
 mod zero_hashes;
 

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jit::executor::{ArgumentKind, GivenArgument, GivenArray, UntypedExecutor};
+use jit::executor::{ArgumentKind, GivenArgument, GivenArray, UntypedFunction};
 use jit::prelude::*;
 use jit::{Element as _, Result, Signature};
 
 use crate::on_each_device;
+use crate::untyped::{layered, record_layers};
+use jit_runtime::recording::file::VERSION;
 
 /// A file for one test, removed at the end.
 pub(crate) struct File(PathBuf);
@@ -121,13 +123,13 @@ fn in_a_process_without_a_compiler() -> Result<()> {
 }
 
 /// The files of earlier versions, and of this one.
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/saved");
+pub(crate) const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/saved");
 
 // rows: N02 P41
 #[test]
 fn files_of_earlier_versions_are_read() {
     on_each_device(|| {
-        for version in 1..=jit_runtime::recording::file::VERSION {
+        for version in 1..=VERSION {
             let loaded = saxpy::load(format!("{KEPT}/saxpy-{version}.jit"))?;
             assert_eq!(loaded.call(3.0, &Float::from([1.0, 2.0]), Float::from([5.0, 6.0]))?.to_vec()?, [8.0, 12.0]);
             let loaded = structured::load(format!("{KEPT}/structured-{version}.jit"))?;
@@ -159,7 +161,7 @@ fn frozen(sum: &mut Float, x: &Float) -> UInt {
 #[test]
 #[ignore = "run by hand when the form of files changes"]
 fn write_the_files_of_this_version() -> Result<()> {
-    let name = |what: &str| format!("{KEPT}/{what}-{}.jit", jit_runtime::recording::file::VERSION);
+    let name = |what: &str| format!("{KEPT}/{what}-{VERSION}.jit");
     // Machine code is for this build alone.
     jit::with_device(Device::Interpreter, || {
         saxpy::compile(2.0, &Float::placeholder(100), Float::placeholder(100))?.save(name("saxpy"))?;
@@ -167,7 +169,9 @@ fn write_the_files_of_this_version() -> Result<()> {
         structured::compile(&Float::placeholder(10), list)?.save(name("structured"))?;
         newton::compile(&Float::placeholder(10), &Float::placeholder(7))?.save(name("newton"))?;
         frozen(&mut Float::from([1.0, 2.0, 3.0]), &Float::from([3.0, 0.0, 5.0]));
-        frozen::save(name("frozen"))
+        frozen::save(name("frozen"))?;
+        record_layers()?;
+        layered::save(name("layered"))
     })
 }
 
@@ -409,7 +413,7 @@ fn texts_keys_and_shared_arrays_are_among_the_arguments_of_other_languages() {
         modelled::compile(&mut own, "an array of f32", &x, 2, Some(&Float::placeholder(5)), None)?.save(&file)?;
         let bytes = std::fs::read(&file).unwrap();
         // SAFETY: the file is ours.
-        let executor = unsafe { UntypedExecutor::from_bytes(&bytes, Device::Interpreter) }?;
+        let executor = unsafe { UntypedFunction::from_bytes(&bytes, Device::Interpreter) }?;
         let known: Vec<(&str, bool, String)> = executor
             .arguments()
             .iter()

@@ -35,6 +35,7 @@ mod reductions;
 mod reports;
 mod results;
 mod saved;
+mod saved_instances;
 mod short_kernels;
 mod size_results;
 mod sizes;

@@ -8,7 +8,7 @@ use jit::prelude::*;
 use crate::{floats, is_frozen, tested_devices, values};
 
 /// Runs a test on each device; what a recording is saved of needs recordings, and counts that no body takes part in.
-fn on_each_device(test: impl Fn() -> Result<()>) {
+pub(crate) fn on_each_device(test: impl Fn() -> Result<()>) {
     if is_frozen() && std::env::var_os("JIT_FREEZE_VERIFY").is_none() {
         for device in tested_devices::all() {
             jit::with_device(device, || test().unwrap_or_else(|error| panic!("on {device}: {error}")));
@@ -17,10 +17,10 @@ fn on_each_device(test: impl Fn() -> Result<()>) {
 }
 
 /// A file for one test, removed at the end.
-struct File(PathBuf);
+pub(crate) struct File(PathBuf);
 
 impl File {
-    fn new(name: &str) -> File {
+    pub(crate) fn new(name: &str) -> File {
         File(std::env::temp_dir().join(format!("jit-frozen-{}-{name}", std::process::id())))
     }
 }

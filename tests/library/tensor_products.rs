@@ -1,7 +1,7 @@
 //! Products, convolutions and prefix reductions of tensors against plain Rust.
 
 use jit::prelude::*;
-use jit::tensor::Padding;
+use jit::tensor::{Padding, Window};
 
 use crate::devices::on_each_device;
 use crate::misuse::message_of;
@@ -220,6 +220,43 @@ fn zeros_around_images_meet_infinite_gradients_at_every_size() {
             let of_k = jit::ad::grad(loss)(&k).unwrap().slice(s![0, 0]);
             let is_outside = [true, true, true, true, false, false, true, false, false];
             assert_eq!(of_k.map(Array::is_nan).to_vec().unwrap(), is_outside, "{channels} channels");
+        }
+    });
+}
+
+/// Each group is a convolution of its own, and so are the derivatives: depthwise and between, in one to three axes.
+#[test]
+fn derivatives_of_grouped_convolutions_are_those_of_each_group() {
+    on_each_device(|| {
+        let cases: [(&[usize], &[usize], usize, usize); 5] = [
+            (&[3, 32, 12, 11], &[32, 1, 3, 3], 32, 1),
+            (&[2, 20, 9, 20], &[40, 1, 3, 2], 20, 2),
+            (&[2, 10, 19, 20], &[15, 2, 3, 3], 5, 1),
+            (&[4, 24, 200], &[24, 1, 5], 24, 1),
+            (&[2, 18, 4, 6, 7], &[36, 1, 2, 3, 3], 18, 1),
+        ];
+        for (shape, taps, groups, stride) in cases {
+            let window = Window::new(vec![stride; shape.len() - 2], Padding::Same);
+            let tensor = |shape: &[usize], seed| {
+                let all = numbers(shape.iter().product(), seed).into_iter().map(|x| x as f32).collect::<Vec<_>>();
+                Tensor::from_array(Float::from(all), shape)
+            };
+            let (x, k) = (tensor(shape, 7), tensor(taps, 8));
+            let grouped = window.clone().with_groups(groups);
+            let flow = tensor(x.convolve(&k, &grouped).shape(), 9);
+            let loss = |(x, k): &(Tensor<f32>, Tensor<f32>)| (x.convolve(k, &grouped) * &flow).sum(..).into_array();
+            let (of_x, of_k) = jit::ad::grad(loss)(&(x.clone(), k.clone())).unwrap();
+            for group in 0..groups {
+                let [inputs, outputs] = [shape[1], taps[0]].map(|all| all / groups * group..all / groups * (group + 1));
+                let (own_x, own_k) = (x.slice(s![.., inputs.clone()]), k.slice(s![outputs.clone()]));
+                let flow = flow.slice(s![.., outputs.clone()]);
+                let loss = |(x, k): &(Tensor<f32>, Tensor<f32>)| (x.convolve(k, &window) * &flow).sum(..).into_array();
+                let (own_of_x, own_of_k) = jit::ad::grad(loss)(&(own_x, own_k)).unwrap();
+                // Sums of whole numbers are exact.
+                let same = |whole: Tensor<f32>, own: &Tensor<f32>| whole.to_vec().unwrap() == own.to_vec().unwrap();
+                assert!(same(of_x.slice(s![.., inputs]), &own_of_x), "{shape:?} {groups}: input of group {group}");
+                assert!(same(of_k.slice(s![outputs]), &own_of_k), "{shape:?} {groups}: kernels of group {group}");
+            }
         }
     });
 }

@@ -12,6 +12,7 @@ mod halves;
 mod init;
 mod nested;
 mod reference;
+mod saved;
 mod state;
 mod together;
 mod traced;

@@ -17,7 +17,9 @@ mod kept;
 mod obstacle;
 mod shipped;
 
-pub use crate::freeze::{ArgumentKind, GivenArgument, GivenArray, UntypedArgument, UntypedExecutor, UntypedResult};
+pub use crate::freeze::{
+    ArgumentKind, GivenArgument, GivenArray, UntypedArgument, UntypedFunction, UntypedResult, UntypedReturn,
+};
 pub use about::FnStats;
 #[doc(hidden)]
 pub use about::{clear, explain, stats};

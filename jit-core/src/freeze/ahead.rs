@@ -5,6 +5,8 @@
 //! replayed is an error, since the body never runs again; a thread that needs a recording which another one is making
 //! waits for it; and arrays from elsewhere are never retained, also before the first call.
 
+use std::path::Path;
+
 use jit_runtime::device::current_device;
 use jit_runtime::dump::Form;
 use jit_runtime::{Error, ErrorKind, Site, cancel};
@@ -12,13 +14,15 @@ use jit_runtime::{Error, ErrorKind, Site, cancel};
 use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, call_of, with_scratch};
 use super::function::{CallPlan, Function, Options};
-use super::mismatch::cannot_be_traced;
+use super::mismatch::{cannot_be_traced, describe};
 use super::saved::erased;
+use super::saved_types::Instance;
 use super::{Explanation, Stats, again};
 use crate::capture::launches::{self, Purpose};
 use crate::capture::{self, host_call};
 use crate::schedule;
 use crate::trace::{function_label, region, report};
+use crate::traverse::Build;
 
 /// The recordings of a traced module.
 #[expect(missing_debug_implementations, reason = "internal")]
@@ -85,6 +89,26 @@ impl TracedFunction {
         texts.join("\n")
     }
 
+    /// Writes the recordings of an instantiation to a file. `F` is the signature.
+    ///
+    /// # Errors
+    ///
+    /// As [`Function::save`].
+    #[track_caller]
+    pub fn save<F>(&self, instance: Instance, path: &Path) -> Result<(), Error> {
+        self.function.save::<F>(Some(instance), path)
+    }
+
+    /// Reads the recordings of an instantiation from a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Function::load`].
+    #[track_caller]
+    pub fn load<F, R: Recordable + Build>(&self, instance: Instance, path: &Path) -> Result<(), Error> {
+        self.function.load::<F, R>(Some(instance), path)
+    }
+
     /// Returns the line that created it.
     #[must_use]
     pub fn site(&self) -> Site {
@@ -129,7 +153,8 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let traced = self.trace(scratch, arguments, body, &lifted, Purpose::ModuleAhead)?;
         let plan = traced.plan.map_err(|reason| cannot_be_traced(function.name, &reason, self.site))?;
         plan.recording.load(&scratch.layout.sizes)?;
-        let (call_plan, templates) = (CallPlan::Replay(Box::new(plan)), erased(traced.templates));
+        let call_plan = CallPlan::Replay(Box::new(plan));
+        let templates = (erased(traced.templates), describe(arguments, function.parameters));
         function.insert(self.of, &scratch.layout, (lifted, traced.widths), &traced.decided, call_plan, templates);
         Ok(())
     }

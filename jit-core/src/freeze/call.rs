@@ -19,6 +19,7 @@ use super::flows::Flows;
 use super::function::{CallPlan, Entry, Function, Plan, Value};
 use super::layout::{Form, Layout};
 use super::saved::LoadedTemplates;
+use super::saved_types::Instance;
 use super::{host, shared, verify};
 use crate::capture::{self, host_call, launches};
 use crate::graph::node::Var;
@@ -64,6 +65,20 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R + Copy>
     // parameter.
     let (of, again) = (typeid::of::<B>(), again::function_of(&body));
     let outcome = call_of(function, of, arguments, (body, again), site);
+    outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
+}
+
+/// Replays or records a call as [`call`] does, of a function whose instantiations can be named.
+#[doc(hidden)]
+#[track_caller]
+pub fn call_instance<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R + Copy>(
+    function: &Function,
+    instance: Instance,
+    arguments: A,
+    body: B,
+) -> Option<R> {
+    let (site, again) = (Site::here(), again::function_of(&body));
+    let outcome = call_of(function, instance.of, arguments, (body, again), site);
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
 

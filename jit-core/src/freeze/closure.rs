@@ -70,7 +70,7 @@ use super::{Explanation, Stats};
 pub struct Frozen<F, C = NoCaptures> {
     body: F,
     captures: C,
-    function: Function,
+    pub(super) function: Function,
 }
 
 /// A [`Frozen`] closure without listed values.

@@ -19,7 +19,8 @@ use super::argument::Arguments;
 use super::derivative::Derivatives;
 use super::flows::Flows;
 use super::layout::{ArgumentSummary, Form, Layout};
-use super::saved::ErasedTemplates;
+use super::mismatch::Summary;
+use super::saved::{ErasedTemplates, Loaded};
 use super::shared::SharedLeaf;
 use super::{Cause, Explanation, Retrace, Stats, explain};
 use crate::capture::host_call;
@@ -71,7 +72,7 @@ pub struct Function {
     direct: AtomicU64,
     pub(super) clock: AtomicU64,
     /// Recordings from files that no call has looked for yet, and whether there are any.
-    pub(super) loaded: Mutex<Vec<(Box<[u64]>, Entry)>>,
+    pub(super) loaded: Mutex<Vec<Loaded>>,
     pub(super) has_loaded: AtomicBool,
     derivatives: OnceLock<Arc<Derivatives>>,
 }
@@ -133,6 +134,8 @@ pub(super) struct Entry {
     pub(super) call_plan: CallPlan,
     /// Templates of the arguments and the result.
     pub(super) templates: ErasedTemplates,
+    /// The leaves of the arguments, for files; none of executors, which have them themselves.
+    pub(super) summary: Vec<Summary>,
     pub(super) used: AtomicU64,
 }
 
@@ -152,6 +155,8 @@ pub(super) struct Plan {
     pub(super) values: Vec<Value>,
     /// The sizes in the arguments that the body may have changed, and those in the result.
     pub(super) sizes: Vec<SizeId>,
+    /// Which of them are lengths of axes; unknown of files of version 1.
+    pub(super) are_lengths: Option<Vec<bool>>,
     /// Arguments differ from their initial state in arrays alone.
     pub(super) is_unchanged: bool,
     /// The shared leaves of arguments that the body may change, if other host values in them change, too. A call with
@@ -434,11 +439,12 @@ impl Function {
     /// Adds recordings from files to those of an instantiation, if `is_of` says that they are of it.
     #[cold]
     pub(super) fn adopt(&self, of: TypeId, is_of: impl Fn(&Entry) -> bool) {
-        let (own, others): (Vec<_>, Vec<_>) = self.loaded.lock().drain(..).partition(|(_, entry)| is_of(entry));
+        let is_own = |loaded: &Loaded| loaded.of.is_none_or(|own| own == of) && is_of(&loaded.entry);
+        let (own, others): (Vec<_>, Vec<_>) = self.loaded.lock().drain(..).partition(is_own);
         self.has_loaded.store(!others.is_empty(), Ordering::Relaxed);
         self.loaded.lock().extend(others);
         let mut table = self.table.lock();
-        for (words, entry) in own {
+        for Loaded { words, entry, .. } in own {
             let evicted = table.make_room(self.options.limit);
             let (lifted, last) = (entry.lifted.clone(), entry.literals.clone());
             let known = table.groups.iter().position(|group| group.of == of && group.words == words);
@@ -455,14 +461,15 @@ impl Function {
         }
     }
 
-    /// Returns all recordings with their keys, the least recently used one first.
-    pub(super) fn recordings(&self) -> Vec<(Box<[u64]>, Arc<Entry>)> {
+    /// Returns the recordings of an instantiation, or all, with their keys, the least recently used one first.
+    pub(super) fn recordings(&self, of: Option<TypeId>) -> Vec<(Box<[u64]>, Arc<Entry>)> {
         let table = self.table.lock();
         let of_group = |group: &Group| {
             let each = group.entries.iter().map(|entry| (group.words.clone(), Arc::clone(entry)));
             each.collect::<Vec<_>>()
         };
-        let mut all: Vec<_> = table.groups.iter().flat_map(of_group).collect();
+        let own = table.groups.iter().filter(|group| of.is_none_or(|of| of == group.of));
+        let mut all: Vec<_> = own.flat_map(of_group).collect();
         all.sort_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
         all
     }
@@ -496,11 +503,11 @@ impl Function {
         (lifted, widths): (Vec<bool>, Vec<u32>),
         decided: &[bool],
         call_plan: CallPlan,
-        templates: ErasedTemplates,
+        (templates, summary): (ErasedTemplates, Vec<Summary>),
     ) -> Arc<Entry> {
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed) + 1);
         let recorded = Entry::new(layout, (lifted.clone(), widths), decided, call_plan, templates);
-        let entry = Arc::new(Entry { used, ..recorded });
+        let entry = Arc::new(Entry { used, summary, ..recorded });
         let mut table = self.table.lock();
         table.last_literals = (Some(of), layout.literals.clone());
         let evicted = table.make_room(self.options.limit);
@@ -622,7 +629,7 @@ impl Entry {
         let number = |(at, bits): (usize, &u64)| decided.get(at).filter(|is_decided| **is_decided).map(|_| *bits);
         let numbers = layout.numbers.iter().enumerate().map(number).collect();
         let (literals, used) = (layout.literals.clone(), AtomicU64::new(0));
-        Entry { literals, numbers, lifted, widths, call_plan, templates, used }
+        Entry { literals, numbers, lifted, widths, call_plan, templates, summary: Vec::new(), used }
     }
 
     /// Creates a recording that came from a file.
@@ -630,10 +637,10 @@ impl Entry {
         literals: Vec<u64>,
         numbers: Vec<Option<u64>>,
         (lifted, widths): (Vec<bool>, Vec<u32>),
-        templates: ErasedTemplates,
+        (templates, summary): (ErasedTemplates, Vec<Summary>),
     ) -> Entry {
         let (call_plan, used) = (CallPlan::Elsewhere, AtomicU64::new(0));
-        Entry { literals, numbers, lifted, widths, call_plan, templates, used }
+        Entry { literals, numbers, lifted, widths, call_plan, templates, summary, used }
     }
 
     /// Describes a guard of the recording, with names for the sizes of a call.

@@ -36,6 +36,13 @@ pub(super) enum Form {
     Opaque,
 }
 
+impl Form {
+    /// Returns the form in the word of an array.
+    pub(super) fn of_word(word: u64) -> Option<Form> {
+        [Form::Memory, Form::Literal, Form::Opaque].get((word >> 8 & 0xff) as usize).copied()
+    }
+}
+
 /// Whether gradients flow through a call whose arguments carry them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Gradients {

@@ -29,6 +29,11 @@ impl Summary {
         (&self.path, self.what.starts_with("an array of "), self.number.is_some())
     }
 
+    /// Returns the value, if it is a host value.
+    pub(super) fn value(&self) -> &str {
+        &self.what
+    }
+
     /// Returns whether it is that of a plain number that matters only if the body decided by it.
     pub(super) fn is_number(&self, parameter: &str) -> bool {
         self.number.is_some() && self.path == parameter

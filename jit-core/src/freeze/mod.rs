@@ -22,8 +22,10 @@
 //! | comparing replays with the body | `verify` |
 //! | traced modules: recordings before the first call | `ahead` |
 //! | one recording for all calls, which executors are | `program`; calls that do not fit: `mismatch` |
-//! | executors whose types the program does not know | `untyped`, `untyped_layout`; number expressions: `number_text` |
-//! | recordings in files | `saved`; signatures: `saved_types`; frozen functions: `saved_function` |
+//! | functions whose types the program does not know | `untyped`; a recording: `untyped_recording` |
+//! | their arguments; number expressions | `untyped_layout`; `number_text` |
+//! | recordings in files; their signatures | `saved`; `saved_types` |
+//! | frozen functions in files; closures | `saved_function`; `saved_closure` |
 //! | how gradients flow through a call | `flows`; its derivative, a frozen function: `derivative`, `again` |
 
 mod again;
@@ -45,11 +47,13 @@ mod number_text;
 mod program;
 mod record;
 mod saved;
+mod saved_closure;
 mod saved_function;
 mod saved_types;
 mod shared;
 mod untyped;
 mod untyped_layout;
+mod untyped_recording;
 mod verify;
 mod with_state;
 
@@ -67,7 +71,7 @@ pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behi
 #[doc(hidden)]
 pub use borrowing::{Borrowing, Lending, lend_parts};
 #[doc(hidden)]
-pub use call::{Changed, CollectArrays, CollectNothing, after_direct, call};
+pub use call::{Changed, CollectArrays, CollectNothing, after_direct, call, call_instance};
 pub use closure::{Call, Captureless, Captures, Frozen, FrozenArg, NoCaptures};
 pub use explain::{Cause, Retrace};
 pub use explanation::Explanation;
@@ -78,9 +82,12 @@ pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, m
 #[doc(hidden)]
 pub use program::Compiled;
 pub(crate) use program::Program;
+pub use saved_closure::SavedAs;
 pub(crate) use saved_types::full_types_of;
-pub use untyped::{GivenArgument, GivenArray, UntypedExecutor, UntypedResult};
-pub use untyped_layout::{ArgumentKind, UntypedArgument};
+#[doc(hidden)]
+pub use saved_types::{Instance, instance};
+pub use untyped::{GivenArgument, GivenArray, UntypedFunction, UntypedResult};
+pub use untyped_layout::{ArgumentKind, UntypedArgument, UntypedReturn};
 #[doc(hidden)]
 pub use with_state::{WithState, state, with_state};
 

@@ -11,7 +11,7 @@ use super::call::{Call, Scratch, Templates, put};
 use super::flows::{self, Flows};
 use super::function::{CallPlan, Entry, Plan, Value};
 use super::layout::{self, Form, Gradients, Input, Layout};
-use super::mismatch::cannot_be_traced;
+use super::mismatch::{cannot_be_traced, describe};
 use super::saved::erased;
 use super::shared::{self, SharedLeaf};
 use super::{explain, host};
@@ -72,6 +72,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         if let Some(flows) = &flows {
             self.connect(flows, &scratch.layout, &arguments, &mut current)?;
         }
+        let summary = describe(&arguments, self.function.parameters);
         // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
         let result = put(
             &mut arguments,
@@ -85,7 +86,14 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             },
         );
         let call_plan = plan.map_or_else(CallPlan::Run, |plan| CallPlan::Replay(Box::new(plan)));
-        self.function.insert(self.of, &scratch.layout, (lifted, widths), &decided, call_plan, erased(templates));
+        self.function.insert(
+            self.of,
+            &scratch.layout,
+            (lifted, widths),
+            &decided,
+            call_plan,
+            (erased(templates), summary),
+        );
         Ok(result)
     }
 
@@ -109,7 +117,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         let mut outputs = Outputs { nodes: &nodes, plain: &plain, layout, slots, kept, site: self.site };
         let values = outputs.values(&leaves)?;
         let Outputs { slots, mut kept, .. } = outputs;
-        let sizes = sizes::<A>(&mut proxies, &mut result);
+        let (sizes, are_lengths) = sizes::<A>(&mut proxies, &mut result);
         launches::check()?;
         let decided = launches::decided();
         let finished = session.finish(slots);
@@ -127,6 +135,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
             recording,
             values,
             sizes,
+            are_lengths: Some(are_lengths),
             is_unchanged,
             shared,
             may_donate,
@@ -366,14 +375,21 @@ fn may_donate(values: &[Value], layout: &Layout) -> Vec<bool> {
     (0..layout.inputs.len()).map(|input| !is_input(input)).collect()
 }
 
-/// Returns the sizes in the arguments that the body may have changed, and in the result.
-fn sizes<A: Arguments>(proxies: &mut A::Proxies, result: &mut impl Traverse) -> Vec<SizeId> {
-    let mut sizes = Vec::new();
-    let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size, _| sizes.push(table::id_of(*size)));
+/// Returns the sizes in the arguments that the body may have changed, and in the result; and which of them are lengths
+/// of axes.
+fn sizes<A: Arguments>(proxies: &mut A::Proxies, result: &mut impl Traverse) -> (Vec<SizeId>, Vec<bool>) {
+    let (mut sizes, mut are_lengths) = (Vec::new(), Vec::new());
+    let (mut arrays, mut size) = (
+        |_: &str, _: &mut Var| {},
+        |size: &mut Size, is_length| {
+            sizes.push(table::id_of(*size));
+            are_lengths.push(is_length);
+        },
+    );
     let mut visitor = VisitorMut::with_sizes(&mut arrays, &mut size);
     A::lend_changed(proxies, &mut visitor);
     result.traverse_mut(&mut visitor);
-    sizes
+    (sizes, are_lengths)
 }
 
 /// Removes the arrays from the templates, so that they hold no memory.

@@ -4,7 +4,7 @@
 //! from which results are built. Templates that came from a file have no copies of arguments: the first call makes
 //! them, so a body that changes host values of its arguments is not saved.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::OnceLock;
 
 use jit_runtime::device::Device;
@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use super::argument::{Arguments, Recordable};
 use super::call::Templates;
 use super::function::{CallPlan, Entry, Plan, Value};
+use super::mismatch::Summary;
 use super::record::strip;
 use crate::graph::Var;
 use crate::size::Size;
@@ -121,6 +122,10 @@ pub(super) fn write_entry(
     writer.number(plan.kept.len() as u64);
     plan.kept.iter().try_for_each(|var| write_array(&mut writer, var))?;
     write_signature(&mut writer, &entry.templates.signature()?)?;
+    writer.list(entry.summary.iter(), Summary::write);
+    writer.option(plan.are_lengths.as_ref(), |writer, are_lengths| {
+        writer.list(are_lengths.iter(), |writer, is| writer.flag(*is));
+    });
     Ok(writer.finish())
 }
 
@@ -132,6 +137,14 @@ pub(super) struct LoadedEntry {
     pub(super) plan: Plan,
 }
 
+/// A recording from a file that no call of a frozen function has looked for yet.
+pub(super) struct Loaded {
+    /// The instantiation that it is of, if the function has several.
+    pub(super) of: Option<TypeId>,
+    pub(super) words: Box<[u64]>,
+    pub(super) entry: Entry,
+}
+
 /// A recording from a file, before it is known what the result is.
 pub(super) struct ReadEntry {
     pub(super) words: Box<[u64]>,
@@ -141,6 +154,7 @@ pub(super) struct ReadEntry {
     pub(super) widths: Vec<u32>,
     pub(super) plan: Plan,
     pub(super) signature: Signature,
+    pub(super) summary: Vec<Summary>,
 }
 
 /// Reads a recording.
@@ -160,19 +174,27 @@ pub(super) fn read_untyped(saved: SavedRecording, site: Site) -> Result<ReadEntr
         kept.push(read_array(&mut reader, site)?);
     }
     let signature = read_signature(&mut reader)?;
+    // Files of version 1 end here.
+    let (mut summary, mut are_lengths) = (Vec::new(), None);
+    if !reader.is_at_end() {
+        summary = reader.list(Summary::read)?;
+        are_lengths = reader.option(|reader| reader.list(Reader::flag))?;
+    }
     reader.end()?;
     let is_known = |value: &Value| match *value {
         Value::Input(number) | Value::Detached(number) => (number as usize) < may_donate.len(),
         Value::Retained(number) => (number as usize) < kept.len(),
         Value::Output(..) | Value::Known(..) => true,
     };
-    if !values.iter().all(is_known) || widths.len() != may_donate.len() {
+    let are_told = are_lengths.as_ref().is_none_or(|are_lengths| are_lengths.len() == sizes.len());
+    if !values.iter().all(is_known) || widths.len() != may_donate.len() || !are_told {
         return Err(Damaged { at: about.len(), what: "the value of a result" }.into());
     }
     let plan = Plan {
         recording,
         values,
         sizes,
+        are_lengths,
         is_unchanged: true,
         shared: Vec::new(),
         may_donate,
@@ -180,16 +202,16 @@ pub(super) fn read_untyped(saved: SavedRecording, site: Site) -> Result<ReadEntr
         flows: None,
         is_loaded: true,
     };
-    Ok(ReadEntry { words, literals, numbers, lifted, widths, plan, signature })
+    Ok(ReadEntry { words, literals, numbers, lifted, widths, plan, signature, summary })
 }
 
 /// Reads a recording, and builds its result.
 pub(super) fn read_entry<R: Recordable + Build>(saved: SavedRecording, site: Site) -> Result<LoadedEntry, Error> {
-    let ReadEntry { words, literals, numbers, lifted, widths, plan, signature } = read_untyped(saved, site)?;
+    let ReadEntry { words, literals, numbers, lifted, widths, plan, signature, summary } = read_untyped(saved, site)?;
     let result: R = signature.build(signature.zeros())?;
     let templates = Box::new(LoadedTemplates { result, copies: OnceLock::new() });
     let templates = ErasedTemplates { templates, signature: result_signature::<(), R> };
-    let entry = Entry::loaded(literals, numbers, (lifted, widths), templates);
+    let entry = Entry::loaded(literals, numbers, (lifted, widths), (templates, summary));
     Ok(LoadedEntry { words, entry, plan })
 }
 

@@ -3,7 +3,7 @@
 //! Types are texts, so a program that has renamed a type must save its functions anew. What is in a type is compared
 //! elsewhere: arguments in each call, results when they are constructed.
 
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 
 use jit_runtime::recording::file::{Read, Reader, Writer};
 use jit_runtime::{Error, ErrorKind};
@@ -50,6 +50,62 @@ pub(super) fn write_types<F>(writer: &mut Writer, parameters: &[&str], lifted: u
     writer.list(types.iter(), |writer, ty| writer.text(ty));
     writer.text(&result);
     writer.number(lifted as u64);
+}
+
+/// What a file of a frozen function has besides its signature; none of version 1.
+#[derive(Default)]
+pub(super) struct More {
+    /// The number expressions that may be combined with arrays.
+    pub(super) texts: Vec<String>,
+    /// The generic arguments, and those of the type that it is a method of.
+    pub(super) generics: String,
+}
+
+impl More {
+    /// Describes a function with some signature and parameters.
+    pub(super) fn of<F>(parameters: &[&str], instance: Option<Instance>) -> More {
+        let texts = parameters.iter().skip(types_of::<F>().0.len()).map(|text| (*text).to_owned());
+        More { texts: texts.collect(), generics: instance.map(|instance| instance.generics()).unwrap_or_default() }
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        writer.list(self.texts.iter(), |writer, text| writer.text(text));
+        writer.text(&self.generics);
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Read<More> {
+        if reader.is_at_end() {
+            return Ok(More::default());
+        }
+        let texts = reader.list(|reader| reader.text().map(str::to_owned))?;
+        Ok(More { texts, generics: reader.text()?.to_owned() })
+    }
+}
+
+/// An instantiation of a generic function, or of a method.
+#[derive(Clone, Copy, Debug)]
+pub struct Instance {
+    pub(super) of: TypeId,
+    name: &'static str,
+}
+
+/// Returns the instantiation that a function is.
+#[must_use]
+pub fn instance<F>(_: &F) -> Instance {
+    Instance { of: typeid::of::<F>(), name: type_name::<F>() }
+}
+
+impl Instance {
+    /// The types between the angle brackets of its name.
+    fn generics(&self) -> String {
+        let (mut depth, mut text) = (0_usize, String::new());
+        for letter in without_paths(self.name).chars() {
+            depth += usize::from(letter == '<');
+            text.extend((depth > 0).then_some(letter));
+            depth -= usize::from(letter == '>' && depth > 0);
+        }
+        text
+    }
 }
 
 /// The signature of a function, as a file has it.
@@ -152,5 +208,24 @@ mod tests {
         assert!(arguments[0].starts_with("&jit_core::array::") && arguments[0].ends_with("::Array<f32>"));
         assert_eq!(result, "core::result::Result<alloc::string::String, u8>");
         assert_eq!(types_of::<fn(u8)>(), (vec!["u8".to_owned()], "()".to_owned()));
+    }
+
+    struct Pair<T>(T);
+
+    impl<T> Pair<T> {
+        fn with<const N: usize, U>(&self, _: [U; N]) -> &T {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn instances_are_known_by_their_generic_arguments() {
+        assert_eq!(Pair(1_u8).with([0.5_f32; 3]), &1);
+        let made = instance(&Pair::<u8>::with::<3, crate::Float>);
+        assert_eq!(made.generics(), "<u8><3, Array<f32>>");
+        assert_eq!(instance(&types_of::<fn()>).generics(), "<fn()>");
+        assert_eq!(instance(&without_paths).generics(), "");
+        assert_eq!(made.of, instance(&Pair::<u8>::with::<3, crate::Float>).of);
+        assert_ne!(made.of, instance(&Pair::<u8>::with::<4, crate::Float>).of);
     }
 }

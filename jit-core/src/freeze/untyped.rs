@@ -1,37 +1,30 @@
-//! Executors from files, for programs that do not know the types of their functions: interfaces for other languages.
+//! Functions from files, for programs that do not know their types: interfaces for other languages.
 //!
 //! A call passes the arrays and numbers among the arguments as memory of the host, in the order of
-//! [`UntypedExecutor::arguments`], and gets the arrays among the results. Everything else is as in a call of an
-//! executor: the conditions on sizes, the numbers by which the function decided, and errors that name the argument.
+//! [`UntypedFunction::arguments`], and gets the arrays among the results. An executor has one recording, a frozen
+//! function or traced module several: a call replays the one that was used last of those that fit. Where several differ
+//! in host values, which no call passes, the caller chooses the recording.
 
 use std::sync::Arc;
 
 use jit_runtime::device::{Device, DeviceScope};
-use jit_runtime::ir::{Type, scalar};
+use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::file::{FileKind, Reader, SavedRecordings};
-use jit_runtime::recording::{GuardFailure, ReplayInputs, Replayed, Scalar};
 use jit_runtime::{Error, ErrorKind, Site, cancel};
-use smallvec::SmallVec;
 
-use super::function::{Value, condition};
 use super::mismatch::Summary;
-use super::number_text::{self, Typed};
-use super::saved::{self, ReadEntry};
-use super::saved_types::{SavedTypes, read_types};
-use super::untyped_layout::{self, ArgumentKind, UntypedArgument, UntypedLayout};
+use super::saved;
+use super::saved_types::{More, SavedTypes, read_types};
+use super::untyped_layout::{Expressions, UntypedArgument, UntypedReturn};
+use super::untyped_recording::{About, Outcome, UntypedRecording};
 
-/// An executor whose types the program does not know.
-pub struct UntypedExecutor {
-    name: String,
+/// A function from a file, whose types the program does not know.
+pub struct UntypedFunction {
+    name: Arc<str>,
     device: Device,
-    entry: ReadEntry,
-    arguments: Vec<UntypedArgument>,
-    /// The types of the number expressions that are combined with arrays, and the expressions.
-    lifted: Vec<(Type, String)>,
-    /// The names of the sizes from which the recording computes others.
-    sizes: Vec<String>,
-    results: Vec<(String, Type)>,
+    /// The one that was used last comes first.
+    recordings: Vec<Arc<UntypedRecording>>,
 }
 
 /// An array that is passed to a call.
@@ -59,7 +52,9 @@ pub struct UntypedResult {
     pub ty: Type,
     /// The number of its elements.
     pub width: usize,
-    buffer: Arc<Buffer>,
+    /// The lengths of its axes, if it has axes.
+    pub shape: Vec<usize>,
+    pub(super) buffer: Arc<Buffer>,
 }
 
 impl UntypedResult {
@@ -78,22 +73,8 @@ impl UntypedResult {
     }
 }
 
-/// The inputs of a replay.
-#[derive(Default)]
-struct Inputs {
-    buffers: Vec<Arc<Buffer>>,
-    donated: Vec<bool>,
-    scalars: Vec<u64>,
-    widths: Vec<usize>,
-    lengths: Vec<usize>,
-    /// The numbers, with their paths.
-    numbers: Vec<(String, Typed)>,
-    /// For each input, its memory or the bits of the same value in all lanes.
-    all: Vec<Result<Arc<Buffer>, u64>>,
-}
-
-impl UntypedExecutor {
-    /// Reads an executor from the bytes of its file, for calls on a device.
+impl UntypedFunction {
+    /// Reads a function from the bytes of its file, for calls on a device.
     ///
     /// # Errors
     ///
@@ -102,46 +83,20 @@ impl UntypedExecutor {
     /// # Safety
     ///
     /// Machine code in the file is run: whoever could write it is trusted, as with a shared library.
-    pub unsafe fn from_bytes(bytes: &[u8], device: Device) -> Result<UntypedExecutor, Error> {
+    pub unsafe fn from_bytes(bytes: &[u8], device: Device) -> Result<UntypedFunction, Error> {
         // SAFETY: the caller's promise.
         let saved = unsafe { SavedRecordings::from_bytes(bytes, device) }?;
-        let SavedRecordings { kind, name, about, mut entries } = saved;
-        let (Some(entry), true, true) = (entries.pop(), entries.is_empty(), kind == FileKind::Executor) else {
-            let message = format!("it contains {}, not an executor", kind.name());
-            let hint = "`save` of an executor writes one, and `jit::bundle` several";
-            return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint(hint));
+        let recordings = match saved.kind {
+            FileKind::Executor => vec![of_executor(saved.about, saved.entries)?],
+            FileKind::Frozen => of_frozen(&saved.about, saved.entries)?,
+            kind => {
+                let message = format!("it contains {}, not a function", kind.name());
+                let hint = "`save` of an executor, a frozen function or a traced module writes one";
+                return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint(hint));
+            }
         };
-        let mut reader = Reader::new(&about)?;
-        let SavedTypes { names, types, lifted } = read_types(&mut reader)?;
-        reader.list(|reader| Ok((reader.text()?, reader.text()?)))?;
-        let summary = reader.list(Summary::read)?;
-        let sizes = reader.list(|reader| reader.text().map(str::to_owned))?;
-        reader.end()?;
-        let entry = saved::read_untyped(entry, Site::here())?;
-        let UntypedLayout { arguments, lifted } =
-            untyped_layout::describe(&entry.words, &summary, (&names, &types), lifted)?;
-        let inputs = lifted.len() + arguments.iter().filter(|one| one.kind != ArgumentKind::Number).count();
-        let expression = |at: usize| sizes.get(inputs - lifted.len() + at)?.strip_suffix(".width()").map(str::to_owned);
-        let lifted = lifted.iter().enumerate().map(|(at, ty)| (*ty, expression(at).unwrap_or_default())).collect();
-        let results = results_of(&arguments, &entry)?;
-        let executor = UntypedExecutor { name, device, entry, arguments, lifted, sizes, results };
-        executor.check(inputs)?;
-        Ok(executor)
-    }
-
-    /// Checks that the parts of the file belong together.
-    fn check(&self, inputs: usize) -> Result<(), Error> {
-        let ReadEntry { plan, literals, lifted, .. } = &self.entry;
-        let is_right = plan.may_donate.len() == inputs
-            && literals.len() == self.lifted.len()
-            && lifted.len() == self.lifted.len()
-            && lifted.iter().all(|is| *is)
-            && plan.recording.inputs() as usize == inputs - self.lifted.len()
-            && plan.recording.scalars() as usize == self.lifted.len();
-        if is_right {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::Io, "its parts do not belong together").with_hint("save the function anew"))
+        let recordings = recordings.into_iter().map(Arc::new).collect();
+        Ok(UntypedFunction { name: saved.name.into(), device, recordings })
     }
 
     /// The name of the function.
@@ -150,236 +105,154 @@ impl UntypedExecutor {
         &self.name
     }
 
-    /// What calls pass, in order.
+    /// How many recordings it has.
     #[must_use]
-    pub fn arguments(&self) -> &[UntypedArgument] {
-        &self.arguments
+    pub fn recordings(&self) -> usize {
+        self.recordings.len()
     }
 
-    /// The arrays that calls return: first those among the arguments that calls change, then those of the result; each
-    /// with its path and the type of its elements.
+    /// Returns the function with the recording at a position alone. The one that was used last before the function was
+    /// saved has the position 0.
     #[must_use]
-    pub fn results(&self) -> &[(String, Type)] {
-        &self.results
+    pub fn recording(&self, position: usize) -> Option<UntypedFunction> {
+        let recordings = vec![Arc::clone(self.recordings.get(position)?)];
+        Some(UntypedFunction { name: Arc::clone(&self.name), device: self.device, recordings })
+    }
+
+    /// What calls pass, in order; where there are several recordings, for the first one.
+    #[must_use]
+    pub fn arguments(&self) -> &[UntypedArgument] {
+        self.first().arguments()
+    }
+
+    /// The arrays that calls return: first those among the arguments that calls change, then those of the result.
+    #[must_use]
+    pub fn results(&self) -> &[UntypedReturn] {
+        self.first().results()
+    }
+
+    /// The values that are part of the recording, with their paths: numbers in structures, lengths of lists, variants,
+    /// texts, `#[constexpr]` parameters.
+    #[must_use]
+    pub fn fixed(&self) -> &[(String, String)] {
+        self.first().fixed()
+    }
+
+    fn first(&self) -> &UntypedRecording {
+        self.recordings.first().expect("a function has a recording")
     }
 
     /// Calls the function. Returns when its kernels are launched.
     ///
     /// # Errors
     ///
-    /// Arguments of another number, type or shape; sizes for which the function was not compiled; a number by which it
-    /// decided, with another value; a failure of a launch.
+    /// Arguments of another number, type or shape; sizes that no recording fits; a number by which the function
+    /// decided, with another value; recordings that differ in values which no call passes; a failure of a launch.
     pub fn call(&self, given: &[GivenArgument<'_>]) -> Result<Vec<UntypedResult>, Error> {
         let _operation = cancel::begin();
         let _device = DeviceScope::enter(self.device);
-        let mut inputs = self.inputs(given)?;
-        self.check_numbers(&inputs)?;
-        self.compute_numbers(&mut inputs)?;
-        let sizes = [&inputs.widths[..], &inputs.lengths].concat();
-        let (mut outputs, mut values) = (SmallVec::new(), Vec::new());
-        let recording = &self.entry.plan.recording;
-        let Inputs { buffers, donated, scalars, .. } = &inputs;
-        match recording.replay(ReplayInputs { buffers, scalars, sizes: &sizes, donated }, &mut outputs, &mut values)? {
-            Replayed::Rejected(failure) => return Err(self.does_not_fit(failure, &sizes)),
-            Replayed::Done => {}
+        let mut taking = self.recordings.iter().filter(|recording| recording.takes(given));
+        self.check_choice(taking.clone())?;
+        let mut failed = Vec::new();
+        for recording in taking.by_ref() {
+            match recording.call(&self.name, given)? {
+                Outcome::Results(results) => return Ok(results),
+                Outcome::Misfit(error) => failed.push(error),
+            }
         }
-        self.entry.plan.check_outputs(&outputs, &values)?;
-        let result = |value: &Value| self.result(*value, &inputs, &outputs, &values);
-        self.entry.plan.values.iter().map(result).collect()
+        match failed.into_iter().next() {
+            None => Err(self.first().other_arguments(&self.name, given)),
+            Some(error) if self.recordings.len() == 1 => Err(error),
+            Some(error) => Err(self.fits_none(error)),
+        }
     }
 
-    fn inputs(&self, given: &[GivenArgument<'_>]) -> Result<Inputs, Error> {
-        if given.len() != self.arguments.len() {
-            let message = format!("`{}` takes {} arguments, not {}", self.name, self.arguments.len(), given.len());
-            return Err(self.refuse(message));
-        }
-        let mut inputs = Inputs::default();
-        for (argument, given) in self.arguments.iter().zip(given) {
-            match (argument.kind, *given) {
-                (ArgumentKind::Array { is_changed, axes }, GivenArgument::Array(ty, array)) if ty == argument.ty => {
-                    let buffer = self.array(argument, array, axes)?;
-                    let may_donate = self.entry.plan.may_donate[inputs.widths.len()];
-                    inputs.donated.push(is_changed && may_donate);
-                    inputs.widths.push(array.bytes.len() / ty.size_bytes());
-                    inputs.lengths.extend_from_slice(array.shape);
-                    inputs.all.push(Ok(Arc::clone(&buffer)));
-                    inputs.buffers.push(buffer);
+    /// Checks that the recordings that take the types of some arguments have the same host values.
+    fn check_choice<'a>(&self, mut taking: impl Iterator<Item = &'a Arc<UntypedRecording>>) -> Result<(), Error> {
+        let Some(first) = taking.next() else { return Ok(()) };
+        let Some(other) = taking.find(|other| other.fixed() != first.fixed()) else { return Ok(()) };
+        let [mut own, mut others] = [first, other].map(|one| one.fixed().iter());
+        let difference = loop {
+            match (own.next(), others.next()) {
+                (Some(own), Some(other)) if own == other => {}
+                (Some((path, own)), Some((other, value))) if path == other => {
+                    break format!("`{path}`, which is {own} or {value}");
                 }
-                (ArgumentKind::Number, GivenArgument::Number(ty, bits)) if ty == argument.ty => {
-                    inputs.numbers.push((argument.path.clone(), (ty, bits)));
-                }
-                _ => return Err(self.other_type(argument, given)),
+                (Some((path, _)), _) | (None, Some((path, _))) => break format!("`{path}`"),
+                (None, None) => break "host values".to_owned(),
             }
-        }
-        Ok(inputs)
-    }
-
-    fn array(&self, argument: &UntypedArgument, given: GivenArray<'_>, axes: usize) -> Result<Arc<Buffer>, Error> {
-        let UntypedArgument { path, ty, .. } = argument;
-        let (bytes, width) = (given.bytes, given.bytes.len() / ty.size_bytes());
-        if width * ty.size_bytes() != bytes.len() {
-            return Err(self.refuse(format!("the argument `{path}` has {} bytes, not whole elements", bytes.len())));
-        }
-        if given.shape.len() != axes {
-            return Err(self.refuse(format!("the argument `{path}` has {axes} axes, not {}", given.shape.len())));
-        }
-        let product = given.shape.iter().try_fold(1_usize, |product, length| product.checked_mul(*length));
-        if axes > 0 && product != Some(width) {
-            let message = format!(
-                "the argument `{path}` has {width} elements, which are not those of the shape {:?}",
-                given.shape
-            );
-            return Err(self.refuse(message));
-        }
-        if *ty == Type::Bool && bytes.iter().any(|byte| *byte > 1) {
-            return Err(self.refuse(format!("the argument `{path}` has bytes other than 0 and 1, which are no `bool`")));
-        }
-        Buffer::from_bytes(bytes)
-    }
-
-    /// Checks the numbers by which the function decided while it was compiled.
-    fn check_numbers(&self, inputs: &Inputs) -> Result<(), Error> {
-        for (own, (path, (ty, bits))) in self.entry.numbers.iter().zip(&inputs.numbers) {
-            if let Some(own) = own.filter(|own| own != bits) {
-                let [was, is] = [own, *bits].map(|bits| jit_runtime::ir::print::Literal(*ty, bits).to_string());
-                let message = format!(
-                    "the executor of `{}` was compiled for another `{path}`: it was {was}, and is {is}",
-                    self.name
-                );
-                return Err(self.refuse(message));
-            }
-        }
-        Ok(())
-    }
-
-    /// Computes the number expressions that are combined with arrays.
-    fn compute_numbers(&self, inputs: &mut Inputs) -> Result<(), Error> {
-        for (ty, text) in &self.lifted {
-            let numbers = &inputs.numbers;
-            let of_parameter = |name: &str| numbers.iter().find(|(path, _)| path == name).map(|(_, typed)| *typed);
-            let computed = number_text::evaluate(text, &of_parameter).filter(|(own, _)| own == ty);
-            let Some((_, bits)) = computed else {
-                return Err(self.refuse(format!("the number `{text}` cannot be computed outside of Rust")));
-            };
-            inputs.scalars.push(bits);
-            inputs.widths.push(1);
-            inputs.all.push(Err(bits));
-        }
-        Ok(())
-    }
-
-    fn result(
-        &self,
-        value: Value,
-        inputs: &Inputs,
-        outputs: &[Arc<Buffer>],
-        sizes: &[usize],
-    ) -> Result<UntypedResult, Error> {
-        let strange = || self.refuse("a result has no memory".to_owned());
-        match value {
-            Value::Input(number) | Value::Detached(number) => {
-                let number = number as usize;
-                let (input, width) = (inputs.all.get(number).ok_or_else(strange)?, inputs.widths[number]);
-                match input {
-                    Ok(buffer) => {
-                        let arrays = self.arguments.iter().filter(|one| one.kind != ArgumentKind::Number);
-                        let ty = arrays.map(|one| one.ty).nth(number).ok_or_else(strange)?;
-                        Ok(UntypedResult { ty, width, buffer: Arc::clone(buffer) })
-                    }
-                    Err(bits) => {
-                        let arrays = self.entry.plan.recording.inputs() as usize;
-                        filled(self.lifted[number - arrays].0, *bits, width)
-                    }
-                }
-            }
-            Value::Output(number, ty, len) => {
-                let buffer = Arc::clone(&outputs[number as usize]);
-                Ok(UntypedResult { ty, width: sizes[len.index()], buffer })
-            }
-            Value::Known(known, ty, len, _) => {
-                let bits = match known {
-                    Scalar::Constant(bits) => bits,
-                    Scalar::Input(number) => inputs.scalars[number as usize],
-                    Scalar::Size(size, of) => scalar::cast(Type::U64, of, sizes[size.index()] as u64),
-                };
-                filled(ty, bits, sizes[len.index()])
-            }
-            Value::Retained(number) => {
-                let var = &self.entry.plan.kept[number as usize];
-                match (var.known_bits(), var.data()) {
-                    (Some(bits), _) => filled(var.ty(), bits, var.lanes()),
-                    (None, Some(buffer)) => Ok(UntypedResult { ty: var.ty(), width: var.lanes(), buffer }),
-                    (None, None) => Err(strange()),
-                }
-            }
-        }
-    }
-
-    #[cold]
-    fn other_type(&self, argument: &UntypedArgument, given: &GivenArgument<'_>) -> Error {
-        let UntypedArgument { path, ty, kind } = argument;
-        let wanted = if *kind == ArgumentKind::Number { "a number" } else { "an array" };
-        let (form, own) = match given {
-            GivenArgument::Array(own, _) => ("an array", own),
-            GivenArgument::Number(own, _) => ("a number", own),
         };
-        let name = &self.name;
-        self.refuse(format!("the argument `{path}` of `{name}` is {wanted} of type {ty}, not {form} of type {own}"))
+        let message = format!("several recordings of `{}` take these arguments, and differ in {difference}", self.name);
+        Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("choose one of its recordings, and call that"))
     }
 
     #[cold]
-    fn does_not_fit(&self, failure: GuardFailure, sizes: &[usize]) -> Error {
-        let name = &self.name;
-        let GuardFailure::Guard(guard) = failure else {
-            return self
-                .refuse(format!("the executor of `{name}` computes a size that has no value for these arguments"));
-        };
-        let condition = condition(&self.entry.plan.recording, &guard, &self.sizes);
-        let named = self.sizes.iter().zip(sizes).filter(|(name, _)| condition.contains(name.as_str()));
-        let values: Vec<String> = named.map(|(name, size)| format!("{name} is {size}")).collect();
-        let message = format!("the executor of `{name}` was compiled for `{condition}`, but {}", values.join(", "));
-        self.refuse(message)
-    }
-
-    #[cold]
-    fn refuse(&self, message: String) -> Error {
+    fn fits_none(&self, first: Error) -> Error {
+        let message =
+            format!("none of the {} recordings of `{}` fits these arguments", self.recordings.len(), self.name);
         Error::new(ErrorKind::InvalidArgument, message)
+            .caused_by(first)
+            .with_hint("call the function with such arguments before it is saved")
     }
 }
 
-/// An array of the same value in all lanes.
-fn filled(ty: Type, bits: u64, width: usize) -> Result<UntypedResult, Error> {
-    let element = &bits.to_le_bytes()[..ty.size_bytes()];
-    let mut bytes = jit_runtime::memory::filled_list(width.saturating_mul(element.len()), 0)?;
-    bytes.chunks_exact_mut(element.len()).for_each(|lane| lane.copy_from_slice(element));
-    Ok(UntypedResult { ty, width, buffer: Buffer::from_bytes(&bytes)? })
+/// Reads the recording of an executor.
+fn of_executor(
+    about: Vec<u8>,
+    mut entries: Vec<jit_runtime::recording::file::SavedRecording>,
+) -> Result<UntypedRecording, Error> {
+    let (Some(entry), true) = (entries.pop(), entries.is_empty()) else {
+        return Err(Error::new(ErrorKind::Io, "an executor has one recording").with_hint("save the function anew"));
+    };
+    let mut reader = Reader::new(&about)?;
+    let SavedTypes { names, types, lifted } = read_types(&mut reader)?;
+    let constexprs = reader.list(|reader| Ok((reader.text()?.to_owned(), reader.text()?.to_owned())))?;
+    let summary = reader.list(Summary::read)?;
+    // They follow from the summary.
+    reader.list(|reader| reader.text().map(str::to_owned))?;
+    reader.end()?;
+    let entry = saved::read_untyped(entry, Site::here())?;
+    let expressions = Expressions { last: lifted, texts: &[] };
+    let about = About { summary: &summary, signature: (&names, &types), expressions, fixed: constexprs };
+    UntypedRecording::new(entry, about)
 }
 
-/// The arrays that calls return, with their types: those that they change, then those of the result.
-fn results_of(arguments: &[UntypedArgument], entry: &ReadEntry) -> Result<Vec<(String, Type)>, Error> {
-    let is_changed = |one: &&UntypedArgument| matches!(one.kind, ArgumentKind::Array { is_changed: true, .. });
-    let mut results: Vec<(String, Type)> =
-        arguments.iter().filter(is_changed).map(|one| (one.path.clone(), one.ty)).collect();
-    let arrays: Vec<Type> = entry
-        .signature
-        .leaves()
-        .iter()
-        .filter_map(|leaf| match leaf {
-            crate::traverse::SignatureLeaf::Array(ty, _) => Some(*ty),
-            crate::traverse::SignatureLeaf::Host(_) => None,
-        })
-        .collect();
-    let name = |at: usize| if arrays.len() == 1 { "result".to_owned() } else { format!("result[{at}]") };
-    results.extend(arrays.iter().enumerate().map(|(at, ty)| (name(at), *ty)));
-    if results.len() == entry.plan.values.len() {
-        return Ok(results);
+/// Reads the recordings of a frozen function that arrays and numbers can be passed to.
+fn of_frozen(
+    about: &[u8],
+    entries: Vec<jit_runtime::recording::file::SavedRecording>,
+) -> Result<Vec<UntypedRecording>, Error> {
+    let mut reader = Reader::new(about)?;
+    let SavedTypes { names, types, .. } = read_types(&mut reader)?;
+    let More { texts, .. } = More::read(&mut reader)?;
+    reader.end()?;
+    let (mut recordings, mut refused) = (Vec::new(), None);
+    for entry in entries.into_iter().rev() {
+        let mut entry = saved::read_untyped(entry, Site::here())?;
+        let summary = std::mem::take(&mut entry.summary);
+        if summary.is_empty() && entry.plan.may_donate.len() + entry.numbers.len() > 0 {
+            let message = "it was saved by an earlier version of the library, without the paths of its arguments";
+            return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("save the function anew"));
+        }
+        let is_fast = entry.words.first().is_some_and(|settings| settings & 1 == 1);
+        let fixed = is_fast.then(|| ("fast math".to_owned(), "on".to_owned())).into_iter().collect();
+        let expressions = Expressions { last: 0, texts: &texts };
+        let about = About { summary: &summary, signature: (&names, &types), expressions, fixed };
+        match UntypedRecording::new(entry, about) {
+            Ok(recording) => recordings.push(recording),
+            Err(error) => refused = refused.or(Some(error)),
+        }
     }
-    Err(Error::new(ErrorKind::Io, "its results do not belong to its arguments").with_hint("save the function anew"))
+    match refused {
+        Some(error) if recordings.is_empty() => Err(error),
+        _ => Ok(recordings),
+    }
 }
 
-impl std::fmt::Debug for UntypedExecutor {
+impl std::fmt::Debug for UntypedFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("UntypedExecutor");
-        shown.field("name", &self.name).field("arguments", &self.arguments).field("results", &self.results).finish()
+        let mut shown = f.debug_struct("UntypedFunction");
+        shown.field("name", &self.name).field("recordings", &self.recordings.len());
+        shown.field("arguments", &self.arguments()).field("results", &self.results()).finish()
     }
 }

@@ -10,7 +10,7 @@
 pub(crate) mod compile;
 mod enclosing;
 mod place;
-mod signature;
+pub(crate) mod signature;
 
 use crate::jit::identifiers;
 use proc_macro2::{Ident, Span, TokenStream};

@@ -274,7 +274,7 @@ fn borrows(ty: &Type) -> bool {
 }
 
 /// Returns generics without lifetimes, which types of executors do not mention.
-pub(super) fn without_lifetimes(generics: &Generics) -> Generics {
+pub(crate) fn without_lifetimes(generics: &Generics) -> Generics {
     let is_kept = |parameter: &&GenericParam| !matches!(parameter, GenericParam::Lifetime(_));
     let params = generics.params.iter().filter(is_kept).cloned().collect();
     let mut generics = Generics { params, ..generics.clone() };
@@ -287,7 +287,7 @@ pub(super) fn without_lifetimes(generics: &Generics) -> Generics {
 }
 
 /// Returns the names of type and constant parameters.
-pub(super) fn arguments_of(generics: &Generics) -> TokenStream {
+pub(crate) fn arguments_of(generics: &Generics) -> TokenStream {
     let names = generics.params.iter().filter_map(|parameter| match parameter {
         GenericParam::Type(parameter) => Some(parameter.ident.to_token_stream()),
         GenericParam::Const(parameter) => Some(parameter.ident.to_token_stream()),

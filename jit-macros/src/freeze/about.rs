@@ -1,11 +1,10 @@
 //! The items generated besides a frozen function: its recordings, and functions that report on them.
 
-use super::{Frozen, body};
+use super::Frozen;
 use crate::companion::{self, Place, item_name};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::visit::Visit;
-use syn::{FnArg, LitStr, Type, Visibility};
+use syn::{LitStr, Visibility};
 
 impl Frozen {
     /// Returns an expression, valid in the function, for its recordings.
@@ -36,7 +35,7 @@ impl Frozen {
         (None, companion::beside(self.place, &self.function, &quote!(#[allow(dead_code)] #getter #questions #files)))
     }
 
-    fn getter(&self) -> Ident {
+    pub(super) fn getter(&self) -> Ident {
         format_ident!("__jit_function_{}", self.function.sig.ident, span = Span::call_site())
     }
 
@@ -68,48 +67,6 @@ impl Frozen {
         }
     }
 
-    /// Generates the functions that write recordings to a file and read them. There are none of methods and of generic
-    /// functions, whose recordings belong to different functions.
-    fn files(&self, function: &TokenStream) -> TokenStream {
-        let sig = &self.function.sig;
-        let types: Option<Vec<&Type>> = sig.inputs.iter().map(typed).collect();
-        let Some(types) = types.filter(|_| self.place == Place::Free && sig.generics.params.is_empty()) else {
-            return TokenStream::new();
-        };
-        let result = body::result(&sig.output);
-        if types.iter().any(|ty| has_unnamed(ty)) || !self.is_right {
-            return TokenStream::new();
-        }
-        let (private, span) = (self.private(), sig.ident.span());
-        let krate = self.options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
-        let vis: &Visibility = &self.function.vis;
-        let signature = quote!(fn(#(#types),*) -> #result);
-        let path = quote!(impl ::core::convert::AsRef<::std::path::Path>);
-        let outcome = quote!(::core::result::Result<(), #krate::Error>);
-        quote_spanned! {span=>
-            /// Writes all recordings to a file.
-            #[allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
-            #[track_caller]
-            #vis fn save(path: #path) -> #outcome {
-                #private::freeze::Function::save::<#signature>(#function, ::core::convert::AsRef::as_ref(&path))
-            }
-
-            /// Adds the recordings of a file that `save` has written: later calls replay them. Machine code in the file
-            /// is run, so whoever could write it is trusted, as with a shared library.
-            #[allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
-            #[track_caller]
-            #vis fn load(path: #path) -> #outcome
-            where
-                for<'__jit> #result: #private::freeze::Recordable + #krate::Build,
-            {
-                #private::freeze::Function::load::<#signature, #result>(
-                    #function,
-                    ::core::convert::AsRef::as_ref(&path),
-                )
-            }
-        }
-    }
-
     /// Generates the functions that report on a frozen function.
     fn questions(&self, function: &TokenStream) -> TokenStream {
         let (private, span) = (self.private(), self.function.sig.ident.span());
@@ -134,30 +91,4 @@ impl Frozen {
             #vis fn #set_enabled(is_on: bool) { #function.set_enabled(is_on); }
         }
     }
-}
-
-fn typed(argument: &FnArg) -> Option<&Type> {
-    match argument {
-        FnArg::Typed(typed) => Some(&typed.ty),
-        FnArg::Receiver(_) => None,
-    }
-}
-
-/// Returns whether a type has no name that can be written again: `impl Trait`, or a lifetime.
-fn has_unnamed(ty: &Type) -> bool {
-    struct Search(bool);
-    impl<'ast> Visit<'ast> for Search {
-        fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
-            self.0 = true;
-        }
-        fn visit_type_infer(&mut self, _: &'ast syn::TypeInfer) {
-            self.0 = true;
-        }
-        fn visit_lifetime(&mut self, lifetime: &'ast syn::Lifetime) {
-            self.0 |= lifetime.ident != "static";
-        }
-    }
-    let mut search = Search(false);
-    search.visit_type(ty);
-    search.0
 }

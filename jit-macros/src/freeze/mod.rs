@@ -21,6 +21,7 @@
 mod about;
 pub(crate) mod body;
 mod check;
+mod files;
 pub(crate) mod number;
 mod options;
 pub(crate) mod parameter;
@@ -179,11 +180,20 @@ impl Frozen {
         let changed = self.parameters.iter().filter_map(Parameter::changed);
         let constexprs = jit::constexpr::checks(&self.function.sig, &self.constexprs, &private);
         let private = parameter::spanned(&private, span);
+        let (replay, instance) = match self.instance() {
+            Some(instance) => (Ident::new("call_instance", span), Some(quote_spanned!(span=> #instance,))),
+            None => (Ident::new("call", span), None),
+        };
         quote_spanned! {span=>
             #definition
             #(#remembered)*
             #constexprs
-            match #private::freeze::call::<_, #result, _>(#function, #given, move |#proxies| #callee(#lent)) {
+            match #private::freeze::#replay::<_, #result, _>(
+                #function,
+                #instance
+                #given,
+                move |#proxies| #callee(#lent),
+            ) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => {
                     #[allow(clippy::let_unit_value)]

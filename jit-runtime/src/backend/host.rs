@@ -2,6 +2,9 @@
 
 use std::sync::LazyLock;
 
+use super::levels::listed;
+#[cfg(target_arch = "x86_64")]
+use super::levels::{V2, V3, V4};
 use super::loader::violation;
 use super::target::{Architecture, Target};
 use crate::{Error, ErrorKind};
@@ -25,9 +28,16 @@ impl Target {
     }
 
     /// The levels of the instruction set of this machine, the lowest first, for code that is run by other processors.
+    /// On 64-bit Arm the features of this processor are the only level.
     #[must_use]
     pub fn levels() -> Vec<Target> {
-        level_features().iter().map(|(cpu, all)| Target::new(architecture(), (*cpu).into(), listed(all))).collect()
+        match architecture() {
+            Architecture::X86_64 => Target::levels_of(Architecture::X86_64),
+            Architecture::Aarch64 => {
+                let features = detected();
+                vec![Target::new(Architecture::Aarch64, level(&features).into(), listed(&features))]
+            }
+        }
     }
 
     /// Whether this processor has all features that code for another one may use.
@@ -40,11 +50,6 @@ impl Target {
 
 fn architecture() -> Architecture {
     if cfg!(target_arch = "aarch64") { Architecture::Aarch64 } else { Architecture::X86_64 }
-}
-
-fn listed(features: &[&str]) -> String {
-    let listed: Vec<String> = features.iter().map(|feature| format!("+{feature}")).collect();
-    listed.join(",")
 }
 
 /// The detected features by LLVM's names, for those by the standard library's.
@@ -113,29 +118,6 @@ fn detected() -> Vec<&'static str> {
         "fp16" as "fullfp16",
         "bf16" as "bf16",
     )
-}
-
-#[cfg(target_arch = "x86_64")]
-const V2: [&str; 6] = ["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"];
-#[cfg(target_arch = "x86_64")]
-const V3: [&str; 9] = ["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"];
-#[cfg(target_arch = "x86_64")]
-const V4: [&str; 5] = ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
-
-/// The levels and their features; x86-64-v1 lacks instructions that code needs.
-#[cfg(target_arch = "x86_64")]
-fn level_features() -> Vec<(&'static str, Vec<&'static str>)> {
-    // Gathers are instructions on all processors that have them, as in `detected`.
-    let v3 = [&V2[..], &V3, &["fast-gather"]].concat();
-    let v4 = [&v3[..], &V4].concat();
-    vec![("x86-64-v2", V2.to_vec()), ("x86-64-v3", v3), ("x86-64-v4", v4)]
-}
-
-/// There are no levels of this architecture: code is for the features of this processor.
-#[cfg(not(target_arch = "x86_64"))]
-fn level_features() -> Vec<(&'static str, Vec<&'static str>)> {
-    let features = detected();
-    vec![(level(&features), features)]
 }
 
 /// The level of the instruction set ("x86-64 psABI", §3.1.1) that the features reach: what LLVM schedules for.

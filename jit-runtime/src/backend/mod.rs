@@ -8,6 +8,7 @@ pub mod cuda;
 #[cfg(loads_code)]
 mod host;
 pub mod interpreter;
+mod levels;
 pub mod library;
 #[cfg(all(feature = "llvm", target_os = "linux"))]
 pub mod llvm;

@@ -5,7 +5,7 @@
 //! A [`Target`] is plain data, which code generators interpret.
 
 /// Instruction sets that have a code generator and a loader.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Architecture {
     /// 64-bit x86 with SSE4.2 or better.
     X86_64,

@@ -10,10 +10,8 @@ use super::OPTIMISED;
 #[cfg(loads_code)]
 use super::disk;
 use super::portable::{self, PortableCode};
-#[cfg(loads_code)]
-use crate::backend::Target;
 use crate::backend::cuda::{Comments, Module, Target as Gpu};
-use crate::backend::{self, CODE_DIGEST, CodeOptions, Effort};
+use crate::backend::{self, Architecture, CODE_DIGEST, CodeOptions, Effort, Target};
 use crate::config::Device;
 use crate::ir::Kernel;
 use crate::{Error, ErrorKind};
@@ -23,6 +21,8 @@ use crate::{Error, ErrorKind};
 pub enum CodeTarget {
     /// Processors of the architecture of this machine, at every level of the instruction set.
     Host,
+    /// Processors of an architecture, at every level of the instruction set, whichever this machine has.
+    Processors(Architecture),
     /// NVIDIA GPUs from a compute capability on, without the dot: 90 for `sm_90`. Their code is PTX.
     Gpu(u32),
 }
@@ -68,14 +68,12 @@ impl CodeMaker {
         targets.dedup();
         for target in &targets {
             match *target {
-                CodeTarget::Host => backend::code_info(Device::Cpu).map(drop)?,
+                CodeTarget::Host | CodeTarget::Processors(_) => backend::code_info(Device::Cpu).map(drop)?,
                 CodeTarget::Gpu(capability) => gpu(capability).map(drop)?,
             }
         }
-        let llvm = match targets.contains(&CodeTarget::Host) {
-            true => backend::llvm_version()?.0,
-            false => String::new(),
-        };
+        let is_for_processors = targets.iter().any(|target| !matches!(target, CodeTarget::Gpu(_)));
+        let llvm = if is_for_processors { backend::llvm_version()?.0 } else { String::new() };
         Ok(CodeMaker { targets, is_for_processors: true, llvm, ..CodeMaker::for_devices_of_recordings() })
     }
 
@@ -127,7 +125,10 @@ impl CodeMaker {
                 CodeTarget::Host if !self.is_for_processors => {
                     codes.extend(portable::portable_code(device, kernel, options)?);
                 }
-                CodeTarget::Host => self.processors(kernel, options, &mut codes)?,
+                CodeTarget::Host => self.processors(Target::levels(), (kernel, options), &mut codes)?,
+                CodeTarget::Processors(architecture) => {
+                    self.processors(Target::levels_of(architecture), (kernel, options), &mut codes)?;
+                }
                 CodeTarget::Gpu(capability) => codes.push(ptx(kernel, gpu(capability)?)),
             }
         }
@@ -137,12 +138,12 @@ impl CodeMaker {
     #[cfg(loads_code)]
     fn processors(
         &mut self,
-        kernel: &Kernel,
-        all_options: &[CodeOptions],
+        levels: Vec<Target>,
+        (kernel, all_options): (&Kernel, &[CodeOptions]),
         codes: &mut Vec<PortableCode>,
     ) -> Result<(), Error> {
         let bytes = crate::ir::encode::to_bytes(kernel);
-        for target in Target::levels() {
+        for target in levels {
             for &options in all_options {
                 let key = disk::key_of_code(&bytes, options, &target, &self.llvm);
                 let object = match self.known.get(&key).or_else(|| self.made.get(&key)) {
@@ -164,7 +165,12 @@ impl CodeMaker {
     }
 
     #[cfg(not(loads_code))]
-    fn processors(&mut self, _: &Kernel, _: &[CodeOptions], _: &mut Vec<PortableCode>) -> Result<(), Error> {
+    fn processors(
+        &mut self,
+        _: Vec<Target>,
+        _: (&Kernel, &[CodeOptions]),
+        _: &mut Vec<PortableCode>,
+    ) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -215,6 +221,32 @@ mod tests {
         assert!(String::from_utf8_lossy(&codes[1].object).contains(".target sm_90"));
         let refused = CodeMaker::new(vec![CodeTarget::Gpu(35)]).err().unwrap().to_string();
         assert!(refused.contains("capability 35") && refused.contains("70, 72, 75"), "{refused}");
+    }
+
+    #[cfg(all(loads_code, feature = "llvm"))]
+    #[test]
+    fn code_of_other_architectures_is_made_here() {
+        use object::Object as _;
+        if !crate::tested_devices::has_llvm() {
+            return;
+        }
+        let all = [Architecture::X86_64, Architecture::Aarch64].map(CodeTarget::Processors);
+        let mut maker = CodeMaker::new(all.to_vec()).unwrap();
+        let codes = maker.codes(Device::Interpreter, &parse(DOUBLE).unwrap(), &[CodeOptions::default()]).unwrap();
+        let found: Vec<_> = codes
+            .iter()
+            .map(|code| (object::File::parse(&*code.object).unwrap().architecture(), code.target.as_str()))
+            .collect();
+        use object::Architecture::{Aarch64, X86_64};
+        let architectures: Vec<_> = found.iter().map(|(architecture, _)| *architecture).collect();
+        assert_eq!(architectures, [X86_64, X86_64, X86_64, Aarch64, Aarch64], "{found:?}");
+        assert!(found[3].1.starts_with("Aarch64 generic x4 +neon"), "{found:?}");
+        // The processors of this machine run theirs alone.
+        let host = Target::host().unwrap();
+        let fits = |target: &str| Target::from_identity(target).is_some_and(|target| host.runs_code_of(&target));
+        let is_arm = cfg!(target_arch = "aarch64");
+        assert!(found.iter().all(|(_, target)| !fits(target) || target.starts_with("Aarch64") == is_arm));
+        assert!(found.iter().any(|(_, target)| fits(target)));
     }
 
     #[cfg(all(loads_code, feature = "llvm"))]

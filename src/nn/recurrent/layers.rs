@@ -16,6 +16,9 @@ use crate::{FloatElement, Size, Traverse, s};
 /// is a list of tensors `[layers · directions, batch, width]`, whose first one has what the last steps returned. As a
 /// module of one tensor the layers begin with zeros and return the results alone.
 ///
+/// The host steps through the sequence, so a traced module or frozen function has a recording for each length of it. To
+/// serve any length by one recording, freeze a step of a cell, such as [`LstmCell`](super::LstmCell).
+///
 /// ```
 /// use jit::nn::{Lstm, Module};
 /// use jit::prelude::*;

@@ -27,7 +27,7 @@ pub fn bundle_bytes(name: &str, entries: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 impl<'a> Bundle<'a> {
-    /// Reads a bundle. Its executors are not read yet. A file with one executor is a bundle with this entry.
+    /// Reads a bundle. Its executors are not read yet. A file with one function is a bundle with this entry.
     ///
     /// # Errors
     ///
@@ -35,13 +35,13 @@ impl<'a> Bundle<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Bundle<'a>, Error> {
         match format::open(bytes)? {
             (FileKind::Bundle, contents) => Bundle::read(contents).map_err(Error::from),
-            (FileKind::Executor, contents) => {
+            (FileKind::Executor | FileKind::Frozen, contents) => {
                 let name = Reader::new(contents)?.text()?;
                 Ok(Bundle { name, entries: vec![(name, bytes)] })
             }
             (kind, _) => {
-                let message = format!("it contains {}, not a bundle or an executor", kind.name());
-                let hint = "pass a file of `jit::bundle` or of `save` of an executor";
+                let message = format!("it contains {}, not functions", kind.name());
+                let hint = "pass a file of `jit::bundle` or of `save` of a function";
                 Err(Error::new(ErrorKind::InvalidArgument, message).with_hint(hint))
             }
         }
@@ -127,7 +127,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(Bundle::open(&bytes[..length]).is_err(), "{length} bytes");
         }
-        let other = format::seal(FileKind::Frozen, b"");
-        assert!(Bundle::open(&other).unwrap_err().message().contains("a frozen function"));
+        let other = format::seal(FileKind::Code, b"");
+        assert!(Bundle::open(&other).unwrap_err().message().contains("code without recordings"));
     }
 }

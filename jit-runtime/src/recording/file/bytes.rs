@@ -171,13 +171,19 @@ impl<'a> Reader<'a> {
         if holds { Ok(()) } else { self.fail(what) }
     }
 
+    /// Returns whether all bytes were read.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// Checks that all bytes were read.
     ///
     /// # Errors
     ///
     /// If not.
     pub fn end(&self) -> Read<()> {
-        self.require(self.at == self.bytes.len(), "the end")
+        self.require(self.is_at_end(), "the end")
     }
 
     /// Reads a byte.

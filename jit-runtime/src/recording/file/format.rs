@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind};
 const MAGIC: &[u8; 8] = b"JITSAVED";
 
 /// The version that is written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The oldest version that is read. It rises only with the first number of the library's version.
 pub const OLDEST: u32 = 1;

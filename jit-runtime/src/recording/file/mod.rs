@@ -48,6 +48,7 @@ pub use bytes::{Damaged, Read, Reader, Writer};
 pub use format::{FileKind, OLDEST, VERSION};
 
 use super::Recording;
+pub use crate::backend::Architecture;
 pub use crate::cache::{CodeMaker, CodeTarget};
 use crate::config::Device;
 use crate::{Error, ErrorKind};

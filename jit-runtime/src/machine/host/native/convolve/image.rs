@@ -92,30 +92,38 @@ impl Image {
     ///
     /// The target must have space for the copies of so many channels.
     pub(super) unsafe fn copy<T: Element>(&self, area: &Area, source: &[T], channels: usize, target: *mut T::Wide) {
-        let [z, y, x] = &self.lines;
-        let length = self.source_length();
-        let (rows, row_length) = (area.rows + self.copies[1].more, self.row_length(area));
+        let (length, row_length) = (self.source_length(), self.row_length(area));
         let mut next = target;
         for channel in 0..channels {
             let channel = &source[channel * length..(channel + 1) * length];
-            for plane in &self.copies[0].starts {
-                let plane = plane + (area.plane * z.step) as isize;
-                for row in &self.copies[1].starts {
-                    for column in &self.copies[2].starts {
-                        let column = column + (area.first_column * x.step) as isize;
-                        for number in 0..rows {
-                            let row = row + ((area.first_row + number) * y.step) as isize;
-                            // SAFETY: the copies have this many rows in all.
-                            let line = unsafe { std::slice::from_raw_parts_mut(next, row_length) };
-                            next = next.wrapping_add(row_length);
-                            match place(plane, z.source).zip(place(row, y.source)) {
-                                Some((plane, row)) => {
-                                    let first = (plane * y.source + row) * x.source;
-                                    copy_line(&channel[first..first + x.source], column, x.step, line);
-                                }
-                                None => line.fill(T::Wide::ZERO),
-                            }
-                        }
+            self.each_row(area, |row, column| {
+                // SAFETY: the copies have this many rows in all.
+                let line = unsafe { std::slice::from_raw_parts_mut(next, row_length) };
+                next = next.wrapping_add(row_length);
+                match row {
+                    Some(first) => {
+                        copy_line(&channel[first..][..self.lines[2].source], column, self.lines[2].step, line)
+                    }
+                    None => line.fill(T::Wide::ZERO),
+                }
+            });
+        }
+    }
+
+    /// Calls a function with each row of the copies of a channel: the first element of the row of the source, if it is
+    /// inside, and the place in it that the copy begins with.
+    pub(super) fn each_row(&self, area: &Area, mut call: impl FnMut(Option<usize>, isize)) {
+        let [z, y, x] = &self.lines;
+        let rows = area.rows + self.copies[1].more;
+        for plane in &self.copies[0].starts {
+            let plane = plane + (area.plane * z.step) as isize;
+            for row in &self.copies[1].starts {
+                for column in &self.copies[2].starts {
+                    let column = column + (area.first_column * x.step) as isize;
+                    for number in 0..rows {
+                        let row = row + ((area.first_row + number) * y.step) as isize;
+                        let inside = place(plane, z.source).zip(place(row, y.source));
+                        call(inside.map(|(plane, row)| (plane * y.source + row) * x.source), column);
                     }
                 }
             }
@@ -128,12 +136,17 @@ fn place(place: isize, length: usize) -> Option<usize> {
     usize::try_from(place).ok().filter(|place| *place < length)
 }
 
+/// Of `count` elements at a distance from each other, returns the number of those before the source, the place of the
+/// first one inside, and the number of those inside.
+pub(super) fn inside(source: usize, first: isize, step: usize, count: usize) -> [usize; 3] {
+    let before = ((-first).max(0) as usize).div_ceil(step).min(count);
+    let first_inside = (first + (before * step) as isize).max(0) as usize;
+    [before, first_inside, source.saturating_sub(first_inside).div_ceil(step).min(count - before)]
+}
+
 /// Copies elements at a distance from each other, zeros where there are none.
 fn copy_line<T: Element>(source: &[T], first: isize, step: usize, target: &mut [T::Wide]) {
-    // Those before the first element, and those up to the end.
-    let before = ((-first).max(0) as usize).div_ceil(step).min(target.len());
-    let first_inside = (first + (before * step) as isize).max(0) as usize;
-    let inside = source.len().saturating_sub(first_inside).div_ceil(step).min(target.len() - before);
+    let [before, first_inside, inside] = inside(source.len(), first, step, target.len());
     let (zeros, rest) = target.split_at_mut(before);
     let (copied, more_zeros) = rest.split_at_mut(inside);
     zeros.fill(T::Wide::ZERO);

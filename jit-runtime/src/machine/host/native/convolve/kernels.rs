@@ -12,6 +12,7 @@ use super::super::matmul::kernel::{Float, Kernel, Part};
 use super::super::matmul::pack::{Source, pack};
 use super::super::matmul::vector::Lane;
 use super::axis::Line;
+use super::grouped;
 use super::image::{Area, Image};
 use super::tiles::share;
 use super::{COPIED, Context, Convolution, Element, Elements, INNER, Operand, Step, estimate_ns};
@@ -22,13 +23,15 @@ use crate::backend::scratch;
 const ADDED: usize = 64;
 
 /// The input of an operation, and how its work is divided.
-struct Plan {
-    convolution: Convolution,
-    image: Image,
+pub(super) struct Plan {
+    pub(super) convolution: Convolution,
+    pub(super) image: Image,
     /// The number of parts of each sum.
     parts: usize,
     /// The number of parts of the channels.
     blocks: usize,
+    /// The most places of an area: as many as a step of the products has.
+    most_places: usize,
 }
 
 impl Plan {
@@ -37,12 +40,40 @@ impl Plan {
         let Convolution { groups, channels, .. } = convolution;
         let parts = convolution.parts();
         let blocks = (2 * threads).div_ceil(parts * groups).min(channels).max(1);
-        Plan { convolution, image, parts, blocks }
+        let most_places = if grouped::is_for(&convolution) { grouped::MOST_PLACES } else { INNER };
+        Plan { convolution, image, parts, blocks, most_places }
     }
 
     /// The rows of the products of a group.
-    fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.convolution.channels * self.image.taps()
+    }
+
+    pub(super) fn largest_area(&self) -> Area {
+        let ([_, height, width], most) = (self.convolution.result, self.most_places);
+        let across = width.div_ceil(most).max(1);
+        let rows = if across > 1 { 1 } else { (most / width.max(1)).clamp(1, height.max(1)) };
+        Area { plane: 0, first_row: 0, rows, first_column: 0, columns: width.div_ceil(across) }
+    }
+}
+
+/// Calls a function with each area of a part of the places, in ascending order, and with its image.
+pub(super) fn areas(plan: &Plan, part: usize, mut call: impl FnMut(usize, Area)) {
+    let [planes, height, width] = plan.convolution.result;
+    let (first_line, lines) = share(plan.convolution.batch * planes * height, part, plan.parts);
+    if lines * width == 0 {
+        return;
+    }
+    let (across, most_rows) = (width.div_ceil(plan.most_places), plan.largest_area().rows);
+    let mut line = first_line;
+    while line < first_line + lines {
+        let (row, plane) = (line % height, line / height % planes);
+        let rows = most_rows.min(height - row).min(first_line + lines - line);
+        for part in 0..across {
+            let (first_column, columns) = share(width, part, across);
+            call(line / (height * planes), Area { plane, first_row: row, rows, first_column, columns });
+        }
+        line += rows;
     }
 }
 
@@ -57,10 +88,12 @@ pub(super) fn launch<T: Element>(
     let plan = Arc::new(Plan::new(convolution, threads()));
     // SAFETY: the products write every element before anything reads it.
     let sums = unsafe { Operand::alloc_result(T::WIDE, kernels.len * plan.parts)? };
+    let are_lanes = grouped::is_for(&convolution);
+    let units = if are_lanes { grouped::blocks::<T>(&convolution) } else { convolution.groups * plan.blocks };
     let step = Step {
         context,
         width: kernels.len,
-        blocks: if kernels.len == 0 { 0 } else { plan.parts * convolution.groups * plan.blocks },
+        blocks: if kernels.len == 0 { 0 } else { plan.parts * units },
         estimate_ns: estimate_ns::<T>(&convolution),
         reads: vec![Arc::clone(&results.buffer), Arc::clone(&input.buffer)],
         writes: vec![Arc::clone(&sums.buffer)],
@@ -70,10 +103,15 @@ pub(super) fn launch<T: Element>(
         (Elements::<T>::of(results), Elements::<T>::of(input), Elements::<T::Wide>::of(&sums));
     let shared = Arc::clone(&plan);
     let run = move |unit: usize| {
-        let (block, rest) = (unit % shared.blocks, unit / shared.blocks);
-        let (group, part) = (rest % convolution.groups, rest / convolution.groups);
+        let (unit, part) = (unit % units, unit / units);
         // SAFETY: the sizes were checked; the operands are only read, and units are disjoint.
-        unsafe { compute::<T>(&shared, [part, group, block], of_results, of_input, of_sums) };
+        unsafe {
+            if are_lanes {
+                return grouped::compute::<T>(&shared, [part, unit], of_results, of_input, of_sums);
+            }
+            let (group, block) = (unit / shared.blocks, unit % shared.blocks);
+            compute::<T>(&shared, [part, group, block], of_results, of_input, of_sums);
+        }
     };
     // SAFETY: the function reads results and input, and writes disjoint sums.
     unsafe { step.submit(run)? };
@@ -100,21 +138,10 @@ unsafe fn compute<T: Element>(
     input: Elements<T>,
     sums: Elements<T::Wide>,
 ) {
-    let (image, Convolution { groups, results: columns, result, .. }) = (&plan.image, plan.convolution);
-    let [planes, height, width] = result;
+    let (image, Convolution { groups, results: columns, .. }) = (&plan.image, plan.convolution);
     let (first_channel, channels) = share(plan.convolution.channels, block, plan.blocks);
     let first_sum = ((part * groups + group) * plan.rows() + first_channel * image.taps()) * columns;
-    let (first_line, lines) = share(plan.convolution.batch * planes * height, part, plan.parts);
-    if lines * width == 0 {
-        let range = first_sum..first_sum + channels * image.taps() * columns;
-        // SAFETY: the sums are exclusive.
-        unsafe { sums.get_mut(range) }.fill(T::Wide::ZERO);
-        return;
-    }
-    // Areas are as large as a step of the products.
-    let across = width.div_ceil(INNER);
-    let most_rows = if across > 1 { 1 } else { (INNER / width).max(1) };
-    let largest = Area { plane: 0, first_row: 0, rows: most_rows, first_column: 0, columns: width.div_ceil(across) };
+    let largest = plan.largest_area();
     let chunk = (COPIED / image.channel_length(&largest).max(1)).clamp(1, channels.max(1));
     let kernel = best::<T::Wide>(columns);
     let wide_columns = columns.next_multiple_of(kernel.columns);
@@ -123,29 +150,18 @@ unsafe fn compute<T: Element>(
         let first = memory.cast::<T::Wide>();
         let at = |count: usize| first.wrapping_add(lengths[..count].iter().sum());
         let memory = Memory { copies: at(0), wide: at(1), panels: at(2), rows: at(3) };
-        let mut line = first_line;
-        while line < first_line + lines {
-            let (row, plane) = (line % height, line / height % planes);
-            let rows = most_rows.min(height - row).min(first_line + lines - line);
-            let batch = line / (height * planes);
-            for part in 0..across {
-                let (first_column, area_columns) = share(width, part, across);
-                let area = Area { plane, first_row: row, rows, first_column, columns: area_columns };
-                let step = Places {
-                    plan,
-                    kernel: &kernel,
-                    area,
-                    is_first: line == first_line && part == 0,
-                    batch,
-                    group,
-                    channels: [first_channel, channels],
-                    chunk,
-                    first_sum,
-                };
-                // SAFETY: the caller's promise; the memory is large enough.
-                unsafe { step.add::<T>(&memory, results, input, sums) };
-            }
-            line += rows;
+        let mut is_first = true;
+        areas(plan, part, |batch, area| {
+            let channels = [first_channel, channels];
+            let step = Places { plan, kernel: &kernel, area, is_first, batch, group, channels, chunk, first_sum };
+            // SAFETY: the caller's promise; the memory is large enough.
+            unsafe { step.add::<T>(&memory, results, input, sums) };
+            is_first = false;
+        });
+        if is_first {
+            let range = first_sum..first_sum + channels * image.taps() * columns;
+            // SAFETY: the sums are exclusive.
+            unsafe { sums.get_mut(range) }.fill(T::Wide::ZERO);
         }
     });
 }

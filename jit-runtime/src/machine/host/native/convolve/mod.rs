@@ -11,7 +11,7 @@
 //! | copies of the source, with zeros around it | `image` |
 //! | convolutions, and their transposes by the input | `correlate`, `tiles` |
 //! | the kernels, in the order of the products | `arrange` |
-//! | transposes by the kernels | `kernels` |
+//! | transposes by the kernels | `kernels`; of groups with few results: `grouped` |
 //!
 //! Each element of a result is the sum of its products in ascending order of channel and position in the kernel, each
 //! added with a single rounding, as by `mul_add`; elements outside of the input are zeros. The transpose by the input
@@ -30,6 +30,7 @@ use crate::ir::Type;
 mod arrange;
 mod axis;
 mod correlate;
+mod grouped;
 mod image;
 mod kernels;
 #[cfg(test)]

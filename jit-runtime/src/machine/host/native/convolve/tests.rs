@@ -43,6 +43,15 @@ fn shapes() -> Vec<Convolution> {
         shape([2, 1, 3, 2], [one, [0, 2, 1, 1, 2], [4, 2, 1, 1, 0]]),
         shape([1, 1, 1, 90], [one, [3, 2, 1, 1, 0], [3, 2, 1, 1, 0]]),
         shape([17, 1, 2, 2], [one, [19, 3, 1, 1, 1], [23, 2, 2, 1, 0]]),
+        // Groups are lanes: fewer and more than a register has, several results and channels, in parts.
+        shape([2, 16, 1, 1], plane),
+        shape([3, 37, 1, 1], [one, [9, 3, 2, 1, 1], [11, 3, 1, 2, 1]]),
+        shape([2, 9, 2, 3], [[4, 2, 1, 1, 0], [7, 2, 2, 1, 1], [9, 4, 1, 2, 3]]),
+        shape([1, 33, 5, 1], [one, one, [700, 5, 2, 1, 2]]),
+        shape([1, 20, 90, 2], [one, [6, 3, 1, 1, 1], [19, 3, 1, 1, 1]]),
+        shape([0, 8, 1, 1], plane),
+        shape([2, 8, 0, 2], plane),
+        shape([2, 8, 1, 1], [one, [0, 2, 1, 1, 2], [4, 2, 1, 1, 0]]),
     ];
     let mut random = XorShift(11);
     let mut below = |most: u64| (random.next() >> 9) as usize % most as usize;

@@ -7,6 +7,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
+use super::lanes::{self, LaneKernel, LanePart};
 #[cfg(target_arch = "x86_64")]
 use super::vector::Pairs;
 use super::vector::{Lane, Vector};
@@ -67,6 +68,9 @@ pub(in super::super) struct Kernel<T> {
 pub(in super::super) trait Float: Lane {
     /// The kernels that this processor can run, best first.
     fn kernels() -> Vec<Kernel<Self>>;
+
+    /// The best kernel of sums whose lanes are groups.
+    fn by_lanes() -> LaneKernel<Self>;
 }
 
 /// Computes a part with as many rows and registers as the parameters state.
@@ -245,6 +249,23 @@ macro_rules! floats {
                 }
                 kernels.push(kernel(4, 16, $any));
                 kernels
+            }
+
+            fn by_lanes() -> LaneKernel<$ty> {
+                let kernel = |bytes: usize, compute: unsafe fn(&LanePart<'_, $ty>)| LaneKernel {
+                    lanes: bytes / size_of::<$ty>(),
+                    compute,
+                };
+                #[cfg(target_arch = "x86_64")]
+                {
+                    if is_x86_feature_detected!("avx512f") {
+                        return kernel(64, lanes::$avx512);
+                    }
+                    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                        return kernel(32, lanes::$avx2);
+                    }
+                }
+                kernel(16, lanes::$any)
             }
         }
     )*};

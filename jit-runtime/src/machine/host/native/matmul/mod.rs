@@ -5,6 +5,7 @@
 //! | tiles, the units of work, and their shares of long sums | `tile` |
 //! | floats: panels of the factors, and sums of parts | `float` |
 //! | what is computed in registers | `kernel`, `vector` |
+//! | sums of many groups in registers, each lane for a group | `lanes` |
 //! | copies of the factors, in the order of the kernel | `pack` |
 //! | factors of `bf16` in pairs, for processors that add two products at once | `pairs` |
 //! | integers | `other` |
@@ -26,6 +27,7 @@ use crate::machine::library::MatMul;
 
 pub(super) mod float;
 pub(super) mod kernel;
+pub(super) mod lanes;
 mod other;
 pub(super) mod pack;
 pub(super) mod pairs;

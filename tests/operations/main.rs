@@ -16,6 +16,7 @@ mod integers;
 mod masks;
 mod memory;
 mod nan;
+mod permuted;
 mod programs;
 mod records;
 mod reductions;

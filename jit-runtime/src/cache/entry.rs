@@ -245,8 +245,8 @@ fn wanted_effort(origin: &Origin) -> Effort {
     }
 }
 
-/// The elements that are moved without the kernel's code, which is run where accesses are verified. Kernels without code
-/// are interpreted.
+/// The elements that are moved without the kernel's code, which is run where accesses are verified. Kernels without
+/// code are interpreted.
 fn moves(kernel: &Kernel, facts: &Facts) -> Option<Moves> {
     let verifies = Target::host().is_ok_and(|target| target.verifies_accesses);
     if facts.code_bytes == 0 || verifies { None } else { Moves::of(kernel) }

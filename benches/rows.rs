@@ -174,6 +174,8 @@ const ROWS: &[Row] = &[
     Row { name: "G36b", what: "a picture of 1000² pixels, enlarged twice", run: general::arrangements::enlargement },
     Row { name: "G37a", what: "transposition of 3000 × 2000", run: general::arrangements::transposition },
     Row { name: "G37b", what: "transposition of 2048 × 4096", run: general::arrangements::transposition_of_powers },
+    Row { name: "G37c", what: "transposition of 33 333 × 30, by an index",
+        run: general::arrangements::transposition_by_index },
     Row { name: "G38a", what: "sparse matrix, 10 entries in each of 40 000 rows, times 8 columns",
         run: general::sparse::few_columns },
     Row { name: "G38b", what: "the same, times 20 columns", run: general::sparse::more_columns },
@@ -181,6 +183,9 @@ const ROWS: &[Row] = &[
         run: general::arrangements::narrow_rows },
     Row { name: "G39b", what: "colours of 1000² pixels as planes, and as pixels again",
         run: general::arrangements::planes },
+    Row { name: "G40a", what: "colours of 10^6 pixels in another order, by a choice of indices",
+        run: general::exchanges::colours },
+    Row { name: "G40b", what: "4 000 000 bytes by a table of 256", run: general::exchanges::table_of_bytes },
 ];
 
 /// The options of the command line.

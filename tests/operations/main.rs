@@ -17,6 +17,7 @@ mod joined;
 mod masks;
 mod memory;
 mod nan;
+mod permuted;
 mod programs;
 mod records;
 mod reductions;

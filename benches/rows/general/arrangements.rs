@@ -149,22 +149,25 @@ pub(crate) fn enlargement(bench: &Bench) -> Result<(), RowError> {
     Program { workload: "G36b", tolerance: 0.0, jit, frozen: None, rust: &rust }.run(bench)
 }
 
-fn transposed(bench: &Bench, workload: &'static str, [height, width]: [usize; 2]) -> Result<(), RowError> {
+/// The transpose of a matrix in row-major order, in tiles.
+fn plain_transpose(elements: &[f32], [height, width]: [usize; 2], threads: Threads) -> Vec<f32> {
     const TILE: usize = 16;
-    let elements: Vec<f32> = u01s(height * width, 1, |u| u);
-    let matrix = Tensor::from_array(resident(elements.clone())?, [height, width]);
-    let rust = |threads: Threads| {
-        let mut result = vec![0.0; height * width];
-        threads.chunks(&mut result, TILE * height, |i, rows| {
-            for first in (0..height).step_by(TILE) {
-                for (x, row) in (i * TILE..).zip(rows.chunks_mut(height)) {
-                    let tile = (first..).zip(&mut row[first..height.min(first + TILE)]);
-                    tile.for_each(|(y, place)| *place = elements[y * width + x]);
-                }
+    let mut result = vec![0.0; height * width];
+    threads.chunks(&mut result, TILE * height, |i, rows| {
+        for first in (0..height).step_by(TILE) {
+            for (x, row) in (i * TILE..).zip(rows.chunks_mut(height)) {
+                let tile = (first..).zip(&mut row[first..height.min(first + TILE)]);
+                tile.for_each(|(y, place)| *place = elements[y * width + x]);
             }
-        });
-        result
-    };
+        }
+    });
+    result
+}
+
+fn transposed(bench: &Bench, workload: &'static str, shape: [usize; 2]) -> Result<(), RowError> {
+    let elements: Vec<f32> = u01s(shape[0] * shape[1], 1, |u| u);
+    let matrix = Tensor::from_array(resident(elements.clone())?, shape);
+    let rust = |threads: Threads| plain_transpose(&elements, shape, threads);
     Program { workload, tolerance: 0.0, jit: &|| matrix.transpose(), frozen: None, rust: &rust }.run(bench)
 }
 
@@ -176,6 +179,19 @@ pub(crate) fn transposition(bench: &Bench) -> Result<(), RowError> {
 /// G37b: one of 2048 × 4096, whose rows lie in the same places of caches.
 pub(crate) fn transposition_of_powers(bench: &Bench) -> Result<(), RowError> {
     transposed(bench, "G37b", [2048, 4096])
+}
+
+/// G37c: one of 33 333 × 30, by the index of each element.
+pub(crate) fn transposition_by_index(bench: &Bench) -> Result<(), RowError> {
+    let shape @ [height, width] = [33_333, 30];
+    let elements: Vec<f32> = u01s(height * width, 1, |u| u);
+    let matrix = resident(elements.clone())?;
+    let jit: &dyn Fn() -> Float = &|| {
+        let i = UInt::arange(height * width);
+        matrix.gather(&(&i % height as u32 * width as u32 + &i / height as u32))
+    };
+    let rust = |threads: Threads| plain_transpose(&elements, shape, threads);
+    Program { workload: "G37c", tolerance: 0.0, jit, frozen: None, rust: &rust }.run(bench)
 }
 
 /// Rows of a table, each divided by its length, then columns scaled and moved.

@@ -24,6 +24,7 @@
 //! | `columns.rs` | means and variances of columns |
 //! | `layers.rs` | convolutions, their derivatives, products of matrices |
 //! | `arrangements.rs` | sums along both axes, small matrices, base64, enlargement, transposition, narrow rows, colours |
+//! | `exchanges.rs` | colours in another order, bytes by a table |
 
 pub(crate) mod arrangements;
 pub(crate) mod automata;
@@ -31,6 +32,7 @@ pub(crate) mod bodies;
 pub(crate) mod bytes;
 pub(crate) mod chance;
 pub(crate) mod columns;
+pub(crate) mod exchanges;
 pub(crate) mod fourier;
 pub(crate) mod grids;
 pub(crate) mod images;

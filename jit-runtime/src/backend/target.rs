@@ -32,6 +32,7 @@ pub struct Target {
     /// Whether there are mask registers, so that masked arithmetic of every type costs nothing extra.
     has_masks: bool,
     has_f16c: bool,
+    selects_bytes: bool,
     register_bits: u32,
 }
 
@@ -51,9 +52,20 @@ impl Target {
         } else {
             0
         };
-        let has_f16c = has("f16c");
+        let (has_f16c, selects_bytes) = (has("f16c"), has_masks && has("avx512vbmi"));
         let (interleave, verifies_accesses, register_bits) = (None, false, 32 * lanes as u32);
-        Target { architecture, cpu, features, lanes, interleave, verifies_accesses, has_masks, has_f16c, register_bits }
+        Target {
+            architecture,
+            cpu,
+            features,
+            lanes,
+            interleave,
+            verifies_accesses,
+            has_masks,
+            has_f16c,
+            selects_bytes,
+            register_bits,
+        }
     }
 
     /// The same with a fixed number of packets per loop body.
@@ -103,6 +115,11 @@ impl Target {
     /// Whether there are instructions that convert between `f16` and `f32`.
     pub(crate) fn converts_f16(&self) -> bool {
         self.architecture == Architecture::Aarch64 || self.has_f16c
+    }
+
+    /// Whether there are instructions that select bytes from registers of 512 bits by bytes.
+    pub(crate) fn selects_bytes(&self) -> bool {
+        self.selects_bytes
     }
 
     /// The bits of a vector register.

@@ -9,9 +9,10 @@ use super::cost::Cost;
 use super::determinism::Shown;
 use super::hot::{self, Heat};
 use super::perf_map;
+use super::permuted::Moves;
 use super::specialised::Specialised;
 use super::transposed::Transposed;
-use crate::backend::{CodeOptions, Effort, Executable, RawArgument};
+use crate::backend::{CodeOptions, Effort, Executable, RawArgument, Target};
 use crate::config::Device;
 use crate::ir::{Access, Kernel, Op, Param};
 use crate::stats::{Facts, ParamFacts};
@@ -37,6 +38,8 @@ pub(crate) struct Entry {
     heat: Heat,
     /// Reads for which lanes may run in another order.
     pub(crate) transposed: Option<Transposed>,
+    /// The elements that it moves, if it has code and does nothing else.
+    pub(crate) moves: Option<Moves>,
     /// Code for some values of its parameters.
     specialised: Option<Box<Specialised>>,
     pub(crate) cost: Cost,
@@ -87,6 +90,7 @@ impl Entry {
         Entry {
             shown: Shown::by(&kernel),
             transposed: Transposed::of(&kernel),
+            moves: moves(&kernel, &facts),
             specialised,
             kernel,
             options: origin.options,
@@ -240,6 +244,13 @@ fn wanted_effort(origin: &Origin) -> Effort {
     } else {
         Effort::Quick
     }
+}
+
+/// The elements that are moved without the kernel's code, which is run where accesses are verified. Kernels without
+/// code are interpreted.
+fn moves(kernel: &Kernel, facts: &Facts) -> Option<Moves> {
+    let verifies = Target::host().is_ok_and(|target| target.verifies_accesses);
+    if facts.code_bytes == 0 || verifies { None } else { Moves::of(kernel) }
 }
 
 fn param_facts(kernel: &Kernel) -> Vec<ParamFacts> {

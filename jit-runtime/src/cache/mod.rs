@@ -23,6 +23,7 @@
 //! | what is on disk, for people | `stored` |
 //! | readable forms | `forms` |
 //! | names of code for profilers of the system | `perf_map` |
+//! | launches that read columns, or only move elements | `transposed`, `permuted`, by `digits` |
 //! | how executors use it | `policy` |
 //! | code that travels with recordings in files | `portable`; for which processors: `code_maker` |
 
@@ -30,6 +31,7 @@ mod code_maker;
 mod compile;
 pub(crate) mod cost;
 pub(crate) mod determinism;
+mod digits;
 #[cfg(loads_code)]
 mod disk;
 mod entry;
@@ -40,6 +42,7 @@ mod levels;
 mod literals;
 mod optimised;
 mod perf_map;
+pub(crate) mod permuted;
 mod policy;
 mod portable;
 #[cfg(feature = "cuda")]

@@ -8,6 +8,7 @@
 //! | the number of lanes in a packet | `narrow`, `short_rows` |
 //! | the number of packets that a body processes | `interleave`, `parallelism` |
 //! | gathers of neighbouring elements | `rows` |
+//! | gathers at indices that are near each other | `near`, by `bases`; from tables of bytes: `tables` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
 //! | checks of that, in tests | `codegen/verify` |
 //! | which loops poll for cancellation | `polls` |
@@ -22,6 +23,7 @@
 //! loaded without LLVM.
 
 mod analysis;
+mod bases;
 mod bound;
 mod codegen;
 mod compiler;
@@ -49,6 +51,7 @@ mod short_rows;
 mod streams;
 mod strides;
 mod symbols;
+mod tables;
 mod usage;
 mod within_rows;
 

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use super::analysis::{Analysis, Shape};
 use super::short_rows;
+use super::tables::Tables;
 use super::within_rows::WithinRows;
 use crate::backend::target::Target;
 use crate::ir::{Inst, Kernel, Op, REDUCE_ROW, TOP, Type, Value};
@@ -39,26 +40,32 @@ fn lanes(kernel: &Kernel, target: &Target) -> usize {
     let most = REDUCE_ROW / target.interleave.unwrap_or(1);
     let general = Analysis::new(kernel, REDUCE_ROW);
     let rows = WithinRows::of(kernel, &general, REDUCE_ROW);
-    let widest = widest(kernel, rows.as_ref().map_or(&general, |rows| &rows.analysis));
+    let analysis = rows.as_ref().map_or(&general, |rows| &rows.analysis);
+    let widest = widest(kernel, analysis, &Tables::of(kernel, analysis, target));
     (target.lanes * USUAL_BYTES / widest).min(most).max(target.lanes)
 }
 
 /// The bytes of the largest element that differs by lane.
-fn widest(kernel: &Kernel, analysis: &Analysis) -> usize {
-    let by_lane = |value: &Value| analysis.shape(*value) == Shape::Varying;
+fn widest(kernel: &Kernel, analysis: &Analysis, tables: &Tables) -> usize {
+    let by_lane = |value: &Value| analysis.shape(*value) == Shape::Varying && !tables.is_unneeded(*value);
     let top = kernel.region(TOP).insts.iter().zip(&analysis.hoisted);
     let repeated = top.filter(|(_, hoisted)| !**hoisted).map(|(inst, _)| inst);
     let inner = kernel.regions.iter().enumerate().filter(|(number, _)| *number != TOP.index());
     let inner = inner.flat_map(|(_, region)| &region.insts);
     let params = kernel.regions.iter().flat_map(|region| &region.params).filter(|value| by_lane(value));
     let params = params.map(|&value| bytes(kernel.ty(value)));
-    repeated.chain(inner).map(|inst| widest_of(kernel, inst, &by_lane)).chain(params).max().unwrap_or(USUAL_BYTES)
+    repeated
+        .chain(inner)
+        .map(|inst| widest_of(kernel, inst, tables, &by_lane))
+        .chain(params)
+        .max()
+        .unwrap_or(USUAL_BYTES)
 }
 
-fn widest_of(kernel: &Kernel, inst: &Inst, by_lane: &impl Fn(&Value) -> bool) -> usize {
+fn widest_of(kernel: &Kernel, inst: &Inst, tables: &Tables, by_lane: &impl Fn(&Value) -> bool) -> usize {
     let results = inst.values().filter(by_lane).map(|value| bytes(kernel.ty(value))).max().unwrap_or(1);
     let (index, written) = match inst.op {
-        Op::Gather { index, .. } => (Some(index), None),
+        Op::Gather { index, .. } if tables.selector(inst.first).is_none() => (Some(index), None),
         Op::Scatter { index, value, .. }
         | Op::Atomic { index, value, .. }
         | Op::CompareExchange { index, value, .. } => (Some(index), Some(value)),

@@ -12,6 +12,7 @@
 //! becomes wider, wraps around within a packet or is negative.
 
 use super::analysis::{Analysis, Shape};
+use super::bases::Bases;
 use super::bound::Bounds;
 use super::interval::{Folded, Folding, Interval, Unknown};
 
@@ -41,6 +42,8 @@ pub(super) struct Near {
     pub(super) is_certain: bool,
     /// Whether several lanes have the same value.
     pub(super) repeats: bool,
+    /// Whether lanes choose between values: bounds are wider than what they have.
+    pub(super) chooses: bool,
 }
 
 /// How bases and distances of operands become those of a result.
@@ -51,10 +54,27 @@ pub(super) enum Step {
     Product(Value, u64),
     Quotient(Value, Divisor),
     Remainder(Value, Divisor),
+    /// Without the remainder by a power of two.
+    Rounded(Value, Divisor),
+    /// One of two values, and what is added to the distances of each: the difference of its base from the lower one.
+    Joined {
+        choice: Choice,
+        values: [Value; 2],
+        moves: [u64; 2],
+    },
     /// An integer of another type.
     Converted(Value),
     /// The distance is the value, which is small.
     Small,
+}
+
+/// Which of two values a lane has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Choice {
+    /// The first one where a mask is true.
+    By(Value),
+    Smaller,
+    Larger,
 }
 
 /// A constant that bases are divided by.
@@ -85,6 +105,7 @@ struct Operand {
     largest_base: Option<u64>,
     is_certain: bool,
     repeats: bool,
+    chooses: bool,
     shape: Shape,
 }
 
@@ -109,7 +130,8 @@ const MOST_REGISTERS_OF_ROWS: u64 = 6;
 
 /// The integers of shape [`Shape::Varying`] whose lanes are near each other, if that is used.
 pub(super) fn near(kernel: &Kernel, analysis: &Analysis) -> (Vec<Option<Near>>, Vec<Option<NearRows>>) {
-    let mut finder = Finder { kernel, analysis, near: vec![None; kernel.types.len()] };
+    let bounds = Bounds::new(kernel, analysis);
+    let mut finder = Finder { kernel, analysis, bounds: &bounds, near: vec![None; kernel.types.len()] };
     let insts = || kernel.regions.iter().flat_map(|region| &region.insts);
     // A region usually comes after the one that it is nested in. If passes have changed that, a value is missed.
     for inst in insts() {
@@ -117,7 +139,6 @@ pub(super) fn near(kernel: &Kernel, analysis: &Analysis) -> (Vec<Option<Near>>, 
             finder.near[inst.first.index()] = finder.of(&inst.op, kernel.ty(inst.first));
         }
     }
-    let bounds = Bounds::new(kernel, analysis);
     for inst in insts() {
         let Op::Gather { index, .. } = inst.op else { continue };
         let is_unknown = analysis.shape(index) == Shape::Varying && finder.near[index.index()].is_none();
@@ -149,6 +170,7 @@ fn small(bounds: &Bounds<'_>, index: Value) -> Option<Near> {
         limit: None,
         is_certain: true,
         repeats: true,
+        chooses: false,
     })
 }
 
@@ -182,6 +204,7 @@ impl Near {
 struct Finder<'a> {
     kernel: &'a Kernel,
     analysis: &'a Analysis,
+    bounds: &'a Bounds<'a>,
     near: Vec<Option<Near>>,
 }
 
@@ -190,7 +213,7 @@ impl Finder<'_> {
         inst.results == 1
             && is_wide(self.kernel.ty(inst.first))
             && self.analysis.shape(inst.first) == Shape::Varying
-            && matches!(inst.op, Op::Binary(..) | Op::Cast(..) | Op::Bitcast(..))
+            && matches!(inst.op, Op::Binary(..) | Op::Select(..) | Op::Cast(..) | Op::Bitcast(..))
     }
 
     /// Only what is gathered at, and quotients and remainders, with what they are computed from.
@@ -241,7 +264,14 @@ impl Finder<'_> {
 
     fn operand(&self, value: Value) -> Option<Operand> {
         let (lanes, shape) = (self.analysis.lanes, self.analysis.shape(value));
-        let certain = |most, largest_base| Operand { most, largest_base, is_certain: true, repeats: false, shape };
+        let certain = |most, largest_base| Operand {
+            most,
+            largest_base,
+            is_certain: true,
+            repeats: false,
+            chooses: false,
+            shape,
+        };
         Some(match shape {
             Shape::Uniform | Shape::Packet => certain(0, self.analysis.constant(value)),
             Shape::Linear { aligned } => {
@@ -249,8 +279,8 @@ impl Finder<'_> {
                 certain(lanes - 1, aligned.then_some(last_packet))
             }
             Shape::Varying => {
-                let Near { most, largest_base, is_certain, repeats, .. } = self.near[value.index()]?;
-                Operand { most, largest_base, is_certain, repeats, shape }
+                let Near { most, largest_base, is_certain, repeats, chooses, .. } = self.near[value.index()]?;
+                Operand { most, largest_base, is_certain, repeats, chooses, shape }
             }
         })
     }
@@ -258,6 +288,7 @@ impl Finder<'_> {
     fn of(&self, op: &Op, ty: Type) -> Option<Near> {
         match *op {
             Op::Binary(op, a, b) => self.binary(op, a, b, ty),
+            Op::Select(mask, a, b) => self.joined(Choice::By(mask), a, b, ty),
             Op::Cast(_, a) | Op::Bitcast(_, a) if is_wide(self.kernel.ty(a)) => self.converted(a, ty),
             _ => None,
         }
@@ -284,6 +315,10 @@ impl Finder<'_> {
             (BinaryOp::And, Some(mask @ 1..), _) if (mask + 1).is_power_of_two() => {
                 self.remainder(b, mask + 1, ty, true)
             }
+            (BinaryOp::And, ..) => self.rounded(a, b, ty).or_else(|| self.rounded(b, a, ty)),
+            (BinaryOp::Or, ..) => self.union(a, b, ty).or_else(|| self.union(b, a, ty)),
+            (BinaryOp::Min, ..) => self.joined(Choice::Smaller, a, b, ty),
+            (BinaryOp::Max, ..) => self.joined(Choice::Larger, a, b, ty),
             _ => None,
         }
     }
@@ -291,9 +326,10 @@ impl Finder<'_> {
     /// A result whose distances are right under no other conditions than those of the operands.
     fn made(&self, step: Step, most: u64, largest_base: Option<u64>, ty: Type, operands: &[Operand]) -> Option<Near> {
         let repeats = operands.iter().any(|operand| operand.repeats);
+        let chooses = operands.iter().any(|operand| operand.chooses);
         let is_certain = operands.iter().all(|operand| operand.is_certain);
         let largest_base = largest_base.filter(|&base| base <= ty.bit_mask());
-        (most <= FARTHEST).then_some(Near { step, most, largest_base, limit: None, is_certain, repeats })
+        (most <= FARTHEST).then_some(Near { step, most, largest_base, limit: None, is_certain, repeats, chooses })
     }
 
     fn sum(&self, step: Step, a: Value, b: Value, ty: Type) -> Option<Near> {
@@ -337,6 +373,53 @@ impl Finder<'_> {
         let made = self.made(Step::Remainder(a, divisor), most, Some(0), ty, &[operand]);
         let near = if is_exact { made } else { self.made_of_number(made, operand, ty) };
         near.map(|near| Near { repeats: true, ..near })
+    }
+
+    /// What an integer has without its lowest bits, by a mask.
+    fn rounded(&self, a: Value, mask: Value, ty: Type) -> Option<Near> {
+        let number = (self.analysis.constant(mask)? ^ ty.bit_mask()).checked_add(1)?;
+        if !(2..=FARTHEST).contains(&number) || !number.is_power_of_two() {
+            return None;
+        }
+        let operand = self.operand(a)?;
+        let divisor = self.divisor(operand, number)?;
+        let sum = if divisor.divides_base { operand.most } else { operand.most + number - 1 };
+        let most = sum / number * number;
+        let made = self.made(Step::Rounded(a, divisor), most, operand.largest_base, ty, &[operand])?;
+        Some(Near { repeats: true, ..made })
+    }
+
+    /// Bits of two integers that have none in common, which is their sum: a multiple of a power of two, and a number
+    /// below that.
+    fn union(&self, multiple: Value, rest: Value, ty: Type) -> Option<Near> {
+        let power = match self.near[multiple.index()]?.step {
+            Step::Rounded(_, divisor) => divisor.number,
+            Step::Product(_, factor) => 1 << factor.trailing_zeros().min(30),
+            _ => return None,
+        };
+        let rest_number = self.analysis.constant(rest);
+        let near_rest = self.near[rest.index()].filter(|near| near.is_certain && near.largest_base == Some(0));
+        let most = rest_number.or(near_rest.map(|near| near.most))?;
+        if most < power { self.sum(Step::Sum(multiple, rest), multiple, rest, ty) } else { None }
+    }
+
+    /// One or the other of two integers whose bases are a known distance apart.
+    fn joined(&self, choice: Choice, a: Value, b: Value, ty: Type) -> Option<Near> {
+        let operands = [self.operand(a)?, self.operand(b)?];
+        let bases = Bases { kernel: self.kernel, analysis: self.analysis, bounds: self.bounds, near: &self.near };
+        let distance = bases.distance(a, b)?;
+        if distance.unsigned_abs() > FARTHEST {
+            return None;
+        }
+        let moves = [-distance, distance].map(|distance| distance.max(0) as u64);
+        let lower = if moves[0] == 0 { operands[0] } else { operands[1] };
+        let most = (operands[0].most + moves[0]).max(operands[1].most + moves[1]);
+        let made = self.made(Step::Joined { choice, values: [a, b], moves }, most, lower.largest_base, ty, &operands);
+        let near = match choice {
+            Choice::By(_) => made,
+            Choice::Smaller | Choice::Larger => self.made_of_number(made, Operand { most, ..lower }, ty),
+        };
+        near.map(|near| Near { repeats: true, chooses: true, ..near })
     }
 
     fn divisor(&self, operand: Operand, number: u64) -> Option<Divisor> {

@@ -88,7 +88,10 @@ impl Search<'_> {
         let kernel = self.kernel;
         for inst in &kernel.region(region).insts {
             match inst.op {
-                Op::Gather { buffer, index, mask: None } if self.is_worth_it(inst.first, index, is_repeated) => {
+                Op::Gather { buffer, index, mask: None }
+                    if self.is_worth_it(inst.first, index, is_repeated)
+                        && !self.is_chosen(inst.first, buffer, index) =>
+                {
                     self.prove(region, buffer, index)
                 }
                 Op::Scatter { buffer, index, mask: None, .. } if self.is_linear(index) => {
@@ -121,6 +124,14 @@ impl Search<'_> {
 
     fn is_linear(&self, index: Value) -> bool {
         matches!(self.analysis.shape(index), Shape::Linear { .. })
+    }
+
+    /// Whether a gather reads what lanes choose of elements near each other, for which it checks the base. Where
+    /// neighbours exchange elements, some would be out of range by the bounds of the index, which would make the proofs
+    /// of all lanes fail.
+    fn is_chosen(&self, result: Value, buffer: ParamId, index: Value) -> bool {
+        let near = self.analysis.near_index(self.kernel, buffer, index);
+        self.analysis.rows.role(result).is_none() && near.is_some_and(|near| near.chooses)
     }
 
     fn is_worth_it(&self, result: Value, index: Value, is_repeated: bool) -> bool {

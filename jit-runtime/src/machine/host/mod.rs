@@ -8,6 +8,7 @@
 //! |---|---|
 //! | options for the code | `options` |
 //! | running lanes, combining reductions | `run` |
+//! | launches that only move elements | `permute` |
 //! | private targets of reducing scatters for each thread, or each segment of lanes | `private` |
 //! | small launches, on the calling thread | `inline`; several of them | `batch` |
 //! | work that is shared with idle threads | `team` |
@@ -39,6 +40,7 @@ mod flight;
 mod inline;
 mod native;
 mod options;
+mod permute;
 pub(super) mod pool;
 pub(super) mod private;
 mod run;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::permute;
 use super::private::PrivateTargets;
 use crate::Error;
 use crate::backend::RawArgument;
@@ -22,7 +23,12 @@ use crate::memory::Buffer;
 
 use super::private::MIN_UPDATES;
 use crate::cache::determinism::is_deterministic;
+use crate::cache::permuted::Permutations;
 use crate::cache::transposed::Tiles;
+
+/// Narrower launches take about as long as finding out which elements they move.
+const MIN_MOVED_WIDTH: usize = 1024;
+
 /// The argument table that the code receives.
 pub(crate) type RawArguments = SmallVec<[RawArgument; 8]>;
 
@@ -36,6 +42,8 @@ pub(super) struct Bound {
     checks: Option<Checks>,
     /// The order of the lanes; none for the usual one.
     tiles: Option<Tiles>,
+    /// The elements that the launch moves, if it does so without running the code.
+    permutations: Option<Box<Permutations>>,
 }
 
 /// The partial results of one reduction, one for each chunk.
@@ -106,8 +114,11 @@ pub(super) fn bind_raw(entry: &Entry, width: usize, block: Option<usize>, raw: R
     let chunks = Chunks::new(width, block);
     let units = || if entry.facts.reduces { chunks.count() } else { width };
     let private = PrivateTargets::bind(entry, width, units, &raw)?;
-    let tiles = entry.transposed.as_ref().and_then(|reads| reads.tiles(&raw, width as u64));
-    let mut bound = Bound { raw, chunks, partials: SmallVec::new(), private, checks: None, tiles };
+    let moves = entry.moves.as_ref().filter(|_| width >= MIN_MOVED_WIDTH);
+    let permutations = moves.and_then(|moves| moves.permutations(&raw, width as u64)).map(Box::new);
+    let reads = entry.transposed.as_ref().filter(|_| permutations.is_none());
+    let tiles = reads.and_then(|reads| reads.tiles(&raw, width as u64));
+    let mut bound = Bound { raw, chunks, partials: SmallVec::new(), private, checks: None, tiles, permutations };
     if entry.facts.reduces {
         bind_reductions(entry, &mut bound)?;
     }
@@ -140,9 +151,13 @@ pub(super) unsafe fn run_lanes(entry: &Entry, width: usize, lanes: Range<u64>, r
 }
 
 impl Bound {
-    /// The units into which a launch may be divided: lanes, or chunks if there are reductions.
+    /// The units into which a launch may be divided: lanes, chunks if there are reductions, or rectangles of elements
+    /// that are moved.
     pub(super) fn division(&self, entry: &Entry, estimate: Estimate, threads: usize) -> Division {
         let units = self.all().end as usize;
+        if self.permutations.is_some() {
+            return Division::of_chunks(units, estimate, threads);
+        }
         if self.is_in_order(entry) {
             return Division::of_segments(units, units);
         }
@@ -173,6 +188,9 @@ impl Bound {
 
     /// All units of the launch.
     pub(super) fn all(&self) -> Range<u64> {
+        if let Some(permutations) = &self.permutations {
+            return 0..permutations.tiles();
+        }
         0..(if self.partials.is_empty() { self.chunks.width } else { self.chunks.count() }) as u64
     }
 
@@ -211,6 +229,14 @@ impl Bound {
     ///
     /// As for [`Bound::run`], for the arguments of this table.
     unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments, poll: Poll<'_>) {
+        if let Some(permutations) = &self.permutations {
+            for rectangle in units.take_while(|_| !poll.is_cancelled()).filter_map(|tile| permutations.rectangle(tile))
+            {
+                // SAFETY: guaranteed by the caller; what lanes read is in range, and lanes write what they own.
+                unsafe { permute::transpose(&rectangle) };
+            }
+            return;
+        }
         if let Some(tiles) = self.tiles {
             let code = entry.executable_for(self.chunks.width, units.end - units.start, raw);
             // SAFETY: guaranteed by the caller; units are lanes, whose order makes no difference.

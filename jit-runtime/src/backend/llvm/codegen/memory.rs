@@ -170,6 +170,10 @@ impl Codegen<'_> {
             }
             Shape::Varying => {
                 let lanes = self.lanes_of(mask);
+                if let Some(selector) = self.tables.selector(result) {
+                    let elements = self.gather_from_table(buffer, selector, lanes.as_ref());
+                    return self.set_vectors(result, elements);
+                }
                 if let Some(gathers) = self.gather_at_distances(buffer, index, lanes.as_ref()) {
                     return self.set_vectors(result, gathers);
                 }

@@ -31,6 +31,7 @@ mod rows;
 mod streams;
 mod strides;
 mod switch;
+mod tables;
 mod two_rows;
 mod verify;
 mod within_rows;
@@ -57,6 +58,7 @@ use super::near::Step;
 use super::polls::Polls;
 use super::recompute::Recompute;
 use super::rows::Role;
+use super::tables::Tables;
 use super::within_rows::WithinRows;
 use crate::backend::loader::stack::LARGEST_DIRECT;
 use crate::backend::loader::{ENTRY, RECORD_BYTES, VERIFIED};
@@ -122,6 +124,9 @@ struct Codegen<'a> {
     compared: FxHashMap<(Raw, Option<Hint>), (Raw, Raw)>,
     /// The innermost loop, if it has streams.
     iteration: Option<Iteration>,
+    /// Gathers that select from tables of bytes, and the registers of these tables.
+    tables: Tables,
+    tables_read: FxHashMap<ParamId, [Raw; 4]>,
     /// The memory of streams, by their numbers.
     windows: FxHashMap<usize, Window>,
     /// The addresses of local memory, if it is accessed.
@@ -220,6 +225,8 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         shared_divisors: FxHashMap::default(),
         compared: FxHashMap::default(),
         iteration: None,
+        tables: Tables::of(kernel, analysis, target),
+        tables_read: FxHashMap::default(),
         windows: FxHashMap::default(),
         locals: Vec::new(),
         mask: None,

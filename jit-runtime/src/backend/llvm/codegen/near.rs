@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::{Codegen, Packets};
 use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw};
-use crate::backend::llvm::near::{Divisor, Near, NearRows, Step, Way};
+use crate::backend::llvm::near::{Choice, Divisor, Near, NearRows, Step, Way};
 use crate::ir::{ParamId, Type, Value};
 
 /// The lanes of a packet: base plus distance.
@@ -90,6 +90,12 @@ impl Codegen<'_> {
                 let (_, distances, condition) = self.near_division(near, a, divisor, packet, false);
                 Lanes { base: number(0), distances, condition }
             }
+            Step::Rounded(a, divisor) => {
+                let (base, distances, condition) = self.near_division(near, a, divisor, packet, true);
+                let distances = e.mul(distances, self.distance_of(divisor.number));
+                Lanes { base: e.mul(base, number(divisor.number)), distances, condition }
+            }
+            Step::Joined { choice, values, moves } => self.near_join(near, choice, values, moves, packet),
             Step::Converted(a) => {
                 let lanes = self.near_lanes(a, packet);
                 let condition = self.is_number(near, &lanes, self.ty(a));
@@ -97,6 +103,30 @@ impl Codegen<'_> {
             }
             Step::Small => unreachable!("what is small is known from its lanes"),
         }
+    }
+
+    /// One of two values, as distances from the lower base.
+    fn near_join(&mut self, near: &Near, choice: Choice, values: [Value; 2], moves: [u64; 2], packet: usize) -> Lanes {
+        let mask = match choice {
+            Choice::By(mask) => Some(self.vectors(mask)[packet]),
+            Choice::Smaller | Choice::Larger => None,
+        };
+        let [a, b] = values.map(|value| self.near_lanes(value, packet));
+        let e = &self.emit;
+        let moved = |lanes: Lanes, by: u64| match by {
+            0 => lanes.distances,
+            _ => e.add(lanes.distances, self.distance_of(by)),
+        };
+        let (of_a, of_b) = (moved(a, moves[0]), moved(b, moves[1]));
+        let extreme = |name| e.intrinsic(name, &[e.type_of(of_a)], &[of_a, of_b]);
+        let distances = match (choice, mask) {
+            (_, Some(mask)) => e.select(mask, of_a, of_b),
+            (Choice::Larger, _) => extreme("llvm.umax"),
+            _ => extreme("llvm.umin"),
+        };
+        let base = if moves[0] == 0 { a.base } else { b.base };
+        let lanes = Lanes { base, distances, condition: self.both(a.condition, b.condition) };
+        Lanes { condition: self.is_number(near, &lanes, self.ty(values[0])), ..lanes }
     }
 
     /// A small index, whose distances are its lanes.

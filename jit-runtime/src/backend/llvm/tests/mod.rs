@@ -19,6 +19,7 @@ mod short_rows;
 mod size;
 mod stack;
 mod streams;
+mod tables;
 mod violation;
 mod within_rows;
 

@@ -113,6 +113,9 @@ fn random_index(gathers: &mut Gathers, ty: Type, steps: usize) -> Value {
 
 fn random_step(gathers: &mut Gathers, ty: Type, value: Value) -> Value {
     use BinaryOp::{Add, And, Div, Min, Mul, Rem, Shl, Shr, Sub};
+    if gathers.rng.one_in(4) {
+        return random_choice(gathers, ty, value);
+    }
     let rng = &mut gathers.rng;
     let largest = ty.bit_mask() >> u32::from(ty.is_signed_integer());
     let small = rng.below(40) as u64;
@@ -142,6 +145,74 @@ fn random_step(gathers: &mut Gathers, ty: Type, value: Value) -> Value {
     match is_reversed {
         true => gathers.builder.binary(op, number, value),
         false => gathers.builder.binary(op, value, number),
+    }
+}
+
+/// One of two numbers that are computed from another one, or its bits in two parts.
+fn random_choice(gathers: &mut Gathers, ty: Type, value: Value) -> Value {
+    use BinaryOp::{Add, And, Max, Min, Mul, Or, Sub};
+    let small = |gathers: &mut Gathers| {
+        let number = gathers.rng.below(20) as u64;
+        gathers.builder.constant(ty, number)
+    };
+    let way = gathers.rng.below(5);
+    if way == 4 {
+        let low = (1_u64 << gathers.rng.below(6)) - 1;
+        let [low, high] = [low, !low & ty.bit_mask()].map(|mask| gathers.builder.constant(ty, mask));
+        let [rest, multiple] = [low, high].map(|mask| gathers.builder.binary(And, value, mask));
+        let reversed = gathers.builder.binary(Sub, low, rest);
+        let rest = gathers.rng.choose(&[rest, reversed, multiple]);
+        return gathers.builder.binary(Or, multiple, rest);
+    }
+    let arm = |gathers: &mut Gathers| {
+        let (number, factor) = (small(gathers), small(gathers));
+        let value = if gathers.rng.one_in(4) { gathers.builder.binary(Mul, value, factor) } else { value };
+        let op = gathers.rng.choose(&[Add, Sub]);
+        gathers.builder.binary(op, value, number)
+    };
+    let (a, b) = (arm(gathers), arm(gathers));
+    match way {
+        0 => gathers.builder.binary(Min, a, b),
+        1 => gathers.builder.binary(Max, a, b),
+        _ => {
+            let (number, count) = (small(gathers), small(gathers));
+            let rest = gathers.builder.binary(BinaryOp::Rem, value, count);
+            let mask = gathers.builder.compare(CompareOp::Lt, rest, number);
+            gathers.builder.select(mask, a, b)
+        }
+    }
+}
+
+/// Lanes that read elements before or after their own, in groups of some lanes.
+fn exchange(count: u64, ty: Type, first: u64) -> Case {
+    let mut gathers = Gathers::new(count);
+    let lane = gathers.builder.lane_index();
+    let lane = gathers.builder.cast(ty, lane);
+    let number = |gathers: &mut Gathers, number: u64| gathers.builder.constant(ty, number & ty.bit_mask());
+    let [first, count_value] = [first, count].map(|value| number(&mut gathers, value));
+    let lane = gathers.builder.binary(BinaryOp::Add, lane, first);
+    let rest = gathers.builder.binary(BinaryOp::Rem, lane, count_value);
+    for (a, b) in [(0, 1), (-1, 1), (-2, 3), (5, -7), (40, -10), (0, 300)] {
+        let element = ELEMENT_TYPES[(count as usize + a as usize % 6) % ELEMENT_TYPES.len()];
+        let [a, b] = [a, b].map(|distance: i64| number(&mut gathers, distance as u64));
+        let [a, b] = [a, b].map(|distance| gathers.builder.binary(BinaryOp::Add, lane, distance));
+        let half = number(&mut gathers, count / 2);
+        let mask = gathers.builder.compare(CompareOp::Lt, rest, half);
+        let chosen = gathers.builder.select(mask, a, b);
+        let smaller = gathers.builder.binary(BinaryOp::Min, chosen, lane);
+        let larger = gathers.builder.binary(BinaryOp::Max, chosen, lane);
+        for index in [chosen, smaller, larger] {
+            gathers.gather(element, WIDTH + count as usize % 3 * 8, index, None);
+        }
+        gathers.store(ty, chosen);
+    }
+    gathers.finish(count)
+}
+
+#[test]
+fn elements_that_lanes_of_a_group_exchange() {
+    for (count, first) in (1..=12).zip([0_u64, 3, 16, 3_u64.wrapping_neg()].into_iter().cycle()) {
+        check_on_every_target(&exchange(count, INDEX_TYPES[(count / 4) as usize], first));
     }
 }
 

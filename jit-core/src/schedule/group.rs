@@ -301,7 +301,8 @@ impl<'a, 'e> Cut<'a, 'e> {
     }
 
     /// Returns whether what a kernel must do to compute a value again costs more than writing and reading it: it takes
-    /// many operations, or reads more than is written and read otherwise. What is written is fetched into the cache first.
+    /// many operations, or reads more than is written and read otherwise. What is written is fetched into the cache
+    /// first.
     fn is_expensive(&self, stage: u32, number: u32) -> bool {
         let once = self.graph.entries[number as usize].var.ty().size_bytes();
         let (mut work, mut read) = (0, 0);

@@ -29,8 +29,8 @@ use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar
 use crate::machine::Argument;
 use crate::memory::Buffer;
 
-/// Launches without a loop and with fewer updates take a few microseconds either way, and one version of the code should
-/// serve all of them.
+/// Launches without a loop and with fewer updates take a few microseconds either way, and one version of the code
+/// should serve all of them.
 pub(super) const MIN_UPDATES: usize = 4096;
 /// The number of elements of all targets per update up to which filling and merging them costs less than atomic
 /// operations...

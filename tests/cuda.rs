@@ -212,6 +212,28 @@ fn errors_of_memory_name_the_launch_that_needs_it_and_the_line_that_wants_it() {
     assert_eq!(x.to_vec().unwrap(), [1.0; 1000], "nothing is lost");
 }
 
+#[freeze]
+fn tripled(x: &Float) -> Float {
+    x * 3.0
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn errors_of_memory_in_replays_name_the_kernel_and_its_line() {
+    if !is_alone("errors_of_memory_in_replays_name_the_kernel_and_its_line", "FAKE_CUDA_MEMORY=5000000") {
+        return;
+    }
+    let x = floats(FIRST, &[1.0; 1000]);
+    assert_eq!(tripled(&x).to_vec().unwrap(), [3.0; 1000]);
+    let half = x.tile(600);
+    jit::eval(&half).unwrap();
+    let panic = std::panic::catch_unwind(|| tripled(&half)).map(|_| ()).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(text.contains("`tripled` cannot be launched: no memory for"), "{text}");
+    assert!(text.contains(file!()), "{text}");
+    assert_eq!(half.sum().item().unwrap(), 600_000.0, "nothing is lost");
+}
+
 /// The results of a convolution with strides, and its derivatives, on a device.
 fn convolved(device: Device) -> [Vec<f32>; 3] {
     with_device(device, || {

@@ -204,21 +204,36 @@ impl Recording {
                 Origin::Input(number) => Some(Arc::clone(self.input(slot, *number, given, &bound.values)?)),
                 Origin::Constant(buffer) => Some(Arc::clone(buffer)),
                 Origin::Step if !is_known || !self.is_wanted(slot) => None,
-                Origin::Step => match bound.blocks.of_slot[slot] {
-                    Some(block) => {
-                        let bytes = bound.blocks.bytes[block as usize];
-                        Some(Arc::clone(block_of(&mut state.blocks, block as usize, bytes)?))
-                    }
-                    None => match self.outputs.iter().position(|output| output.index() == slot) {
-                        Some(output) => {
-                            Some(self.result(output, self.bytes_of(slot, &bound.values), &mut state.results)?)
-                        }
-                        None => Some(fresh(self.bytes_of(slot, &bound.values))?),
-                    },
-                },
+                Origin::Step => {
+                    let memory = self.memory(slot, bound, state);
+                    Some(memory.map_err(|error| self.of_memory_for_slot(error, slot))?)
+                }
             };
         }
         Ok(())
+    }
+
+    /// Finds or allocates the memory of a slot that a step writes.
+    fn memory(&self, slot: usize, bound: &Bound, state: &mut State) -> Result<Arc<Buffer>, Error> {
+        if let Some(block) = bound.blocks.of_slot[slot] {
+            let bytes = bound.blocks.bytes[block as usize];
+            return block_of(&mut state.blocks, block as usize, bytes).cloned();
+        }
+        let bytes = self.bytes_of(slot, &bound.values);
+        match self.outputs.iter().position(|output| output.index() == slot) {
+            Some(output) => self.result(output, bytes, &mut state.results),
+            None => fresh(bytes),
+        }
+    }
+
+    /// Says which step needs the memory of a slot that there is not.
+    #[cold]
+    fn of_memory_for_slot(&self, error: Error, slot: usize) -> Error {
+        let uses = |step: &&Step| step.slots().into_iter().any(|used| used.index() == slot);
+        match self.steps.iter().find(uses).map(Step::name) {
+            Some((name, site)) => error.of_memory_for(name.into(), site),
+            None => error,
+        }
     }
 
     pub(crate) fn input<'g>(
@@ -274,7 +289,9 @@ impl Recording {
     ) -> Result<Replayed, Error> {
         for slot in step.slots() {
             if state.slots[slot.index()].is_none() && !step.makes(slot) {
-                state.slots[slot.index()] = Some(Buffer::alloc(self.bytes_of(slot.index(), &state.values))?);
+                let memory = Buffer::alloc(self.bytes_of(slot.index(), &state.values));
+                let (name, site) = step.name();
+                state.slots[slot.index()] = Some(memory.map_err(|error| error.of_memory_for(name.into(), site))?);
             }
         }
         match step {

@@ -41,7 +41,7 @@ impl Way {
         let rows = PART / size as usize;
         let way = move |(parts, blocks)| Way { rows, columns: rows * parts, blocks };
         let ways = [4, 2, 1].into_iter().zip(x86::blocks(size)).zip(has);
-        ways.filter_map(move |(blocks, has)| has.then(|| way(blocks)))
+        ways.filter(|(_, has)| *has).map(move |(blocks, _)| way(blocks))
     }
 
     #[cfg(not(target_arch = "x86_64"))]

@@ -229,7 +229,7 @@ impl Recording {
     /// Says which step needs the memory of a slot that there is not.
     #[cold]
     fn of_memory_for_slot(&self, error: Error, slot: usize) -> Error {
-        let uses = |step: &&Step| step.slots().into_iter().any(|used| used.index() == slot);
+        let uses = |step: &&Step| step.slots().any(|used| used.index() == slot);
         match self.steps.iter().find(uses).map(Step::name) {
             Some((name, site)) => error.of_memory_for(name.into(), site),
             None => error,

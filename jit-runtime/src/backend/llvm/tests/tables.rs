@@ -70,7 +70,7 @@ fn kernel(ty: Type, index: Index, is_masked: bool) -> Kernel {
 
 fn case(kernel: &Kernel, ty: Type, length: usize, seed: u64) -> Case {
     let bytes = (0..WIDTH).map(|lane| lane as u8).collect();
-    let element = |at: usize| if ty == Type::Bool { (at % 3 == 0).into() } else { (at * 91 + 7) as u8 };
+    let element = |at: usize| if ty == Type::Bool { at.is_multiple_of(3).into() } else { (at * 91 + 7) as u8 };
     let mut inputs = vec![Input::Buffer(bytes), Input::Buffer((0..length).map(element).collect())];
     let written = kernel.params[2..].iter().map(|param| Input::Buffer(vec![0; WIDTH * param.ty().size_bytes()]));
     inputs.extend(written);

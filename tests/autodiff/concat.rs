@@ -48,20 +48,20 @@ fn parts_without_gradients_are_constants() {
 }
 
 #[jit]
-fn looked_up(parts: &[Float64], steps: u32) -> Float64 {
+fn repeated(parts: &[Float64], steps: u32) -> Float64 {
     let mut total = Float64::from(0.0);
     let mut k = UInt::from(0);
     while k < steps {
-        total += Float64::concat(parts)[k] * (k + 1).cast::<f64>();
+        total += Float64::concat(parts) * (k + 1).cast::<f64>();
         k += 1;
     }
     total
 }
 
 #[test]
-fn loops_read_concatenations_of_arrays_around_them() {
+fn loops_concatenate_arrays_around_them() {
     on_each_device(|| {
         let parts = |x: &Float64| (0..10).map(|k| x * (k as f64 + 1.0)).collect::<Vec<_>>();
-        check_function("in a loop", &|x| looked_up(&parts(x), 60), &VALUES);
+        check_function("in a loop", &|x| repeated(&parts(x), 3), &VALUES);
     });
 }

@@ -3,7 +3,7 @@
 use super::{Array, Mask, UInt};
 use crate::graph::Var;
 use crate::size::Size;
-use crate::trace::{BranchRecorder, record, region};
+use crate::trace::{BranchRecorder, record};
 use jit_runtime::Site;
 
 /// Up to this many pieces, each lane tests all of them.
@@ -31,8 +31,7 @@ impl Pieces<'_> {
     #[track_caller]
     pub fn join(&self) -> Var {
         let (count, site) = (self.begins.len(), Site::here());
-        // In a loop, what is read in a branch would belong to the loop, and could not be gathered from.
-        if count <= FEW || region::is_recording() { self.tested(0, count, site) } else { self.searched(0, count, site) }
+        if count <= FEW { self.tested(0, count, site) } else { self.searched(0, count, site) }
     }
 
     /// Finds the piece of each lane between two numbers of pieces.

@@ -32,6 +32,16 @@ fn halvings(n: &UInt) -> UInt {
     count
 }
 
+#[jit]
+fn never_read(n: &UInt) -> UInt {
+    let mut n = n.clone();
+    #[max_iterations(5)]
+    while n > 1 {
+        n /= 2;
+    }
+    n
+}
+
 #[test]
 fn a_recorded_loop_stops_at_its_bound_with_an_error() {
     on_each_device(|| {
@@ -45,10 +55,10 @@ fn a_recorded_loop_stops_at_its_bound_with_an_error() {
         assert_bounded(&halvings(&wide), 64_000, 5, line);
         assert_eq!(halvings(&(wide % 64)).sum().item().unwrap(), halvings_of_the_host());
         // An error in values that are never read is not reported.
-        drop(halvings(&resident([64])));
+        drop(never_read(&resident([64])));
         // Failures of launches that other tests have queued are reported here, too.
         while let Err(error) = jit::sync() {
-            assert!(!error.to_string().contains("`halvings`"), "{error}");
+            assert!(!error.to_string().contains("`never_read`"), "{error}");
         }
     });
 }

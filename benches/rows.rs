@@ -186,6 +186,8 @@ const ROWS: &[Row] = &[
     Row { name: "G40a", what: "colours of 10^6 pixels in another order, by a choice of indices",
         run: general::exchanges::colours },
     Row { name: "G40b", what: "4 000 000 bytes by a table of 256", run: general::exchanges::table_of_bytes },
+    Row { name: "G41a", what: "votes of 20 000 points for lines at 90 angles", run: general::collections::lines },
+    Row { name: "G41b", what: "100 arrays of 20 000 numbers, one after another", run: general::collections::history },
 ];
 
 /// The options of the command line.

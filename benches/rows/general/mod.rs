@@ -25,12 +25,14 @@
 //! | `layers.rs` | convolutions, their derivatives, products of matrices |
 //! | `arrangements.rs` | sums along both axes, small matrices, base64, enlargement, transposition, narrow rows, colours |
 //! | `exchanges.rs` | colours in another order, bytes by a table |
+//! | `collections.rs` | votes for lines, arrays one after another |
 
 pub(crate) mod arrangements;
 pub(crate) mod automata;
 pub(crate) mod bodies;
 pub(crate) mod bytes;
 pub(crate) mod chance;
+pub(crate) mod collections;
 pub(crate) mod columns;
 pub(crate) mod exchanges;
 pub(crate) mod fourier;

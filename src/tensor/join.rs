@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use jit_core::misuse::Misuse;
-use jit_core::piecewise::Pieces;
+use jit_core::piecewise::{Pieces, begins};
 
 use super::lengths::{Sizes, is, is_same_shape, number, product};
 use super::shape::element_count;
@@ -248,11 +248,7 @@ fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
     let mut shape = Sizes::from_slice(&parts[0].shape);
     shape[axis] = parts.iter().fold(Size::from(0), |sum, part| sum + part.shape[axis]).settled();
     let count = element_count(&shape);
-    if is(count, 0) {
-        let arrays: Vec<&Array<T>> = parts.iter().map(|part| &part.array).collect();
-        return Tensor::shaped(Array::concat(&arrays), &shape);
-    }
-    if shape[..axis].iter().all(|length| is(*length, 1)) {
+    if is(count, 0) || shape[..axis].iter().all(|length| is(*length, 1)) {
         let arrays: Vec<&Array<T>> = parts.iter().map(|part| &part.array).collect();
         return Tensor::shaped(super::filled(Array::concat(&arrays), count), &shape);
     }
@@ -262,12 +258,7 @@ fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
     let lane = UInt::arange(count);
     let (outer, within) = (&lane / number(run), &lane % number(run));
     let lengths: Vec<Size> = parts.iter().map(|part| part.shape[axis] * inner).collect();
-    let mut begins = Vec::with_capacity(parts.len());
-    let mut end = Size::from(0);
-    for &length in &lengths {
-        begins.push(end);
-        end = end + length;
-    }
+    let (begins, _) = begins(lengths.iter().copied());
     let read = |piece: usize, mask: Option<&Mask>| {
         let (array, length, begin) = (&parts[piece].array, lengths[piece], begins[piece]);
         let index = &outer * number(length) + (&within - number(begin));

@@ -32,8 +32,8 @@ const WITHOUT_DERIVATIVES: &str = "
 /// Functions through which gradients do not flow: an error says so.
 const REFUSED: &str = "scatter_cas scatter_cas_masked scatter_exchange_masked";
 
-/// Parts of functions that are tested: lengths, in `kinks.rs`.
-const PARTS: &str = "root_of_squares";
+/// Parts of functions that are tested: lengths, in `kinks.rs`, and where the parts of arrays begin, in `concat.rs`.
+const PARTS: &str = "begins root_of_squares";
 
 /// Reads the sources below a folder, or one file.
 fn sources(path: &Path, text: &mut String) {

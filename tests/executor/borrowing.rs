@@ -5,8 +5,8 @@ use std::slice;
 use jit::FloatElement;
 use jit::prelude::*;
 
+use crate::file::File;
 use crate::on_each_device;
-use crate::saved::File;
 
 #[jit]
 fn shifted(x: &Float, bias: Option<&Float>) -> Float {

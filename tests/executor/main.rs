@@ -6,6 +6,8 @@ mod arguments;
 mod basics;
 mod borrowing;
 mod constexpr;
+#[path = "../shared/file.rs"]
+mod file;
 mod places;
 mod reports;
 mod saved;

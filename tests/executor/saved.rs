@@ -8,30 +8,10 @@ use jit::executor::{ArgumentKind, GivenArgument, GivenArray, UntypedFunction};
 use jit::prelude::*;
 use jit::{Element as _, Result, Signature};
 
+use crate::file::File;
 use crate::on_each_device;
 use crate::untyped::{layered, record_layers};
 use jit_runtime::recording::file::VERSION;
-
-/// A file for one test, removed at the end.
-pub(crate) struct File(PathBuf);
-
-impl File {
-    pub(crate) fn new(name: &str) -> File {
-        File(std::env::temp_dir().join(format!("jit-saved-{}-{name}", std::process::id())))
-    }
-}
-
-impl AsRef<std::path::Path> for File {
-    fn as_ref(&self) -> &std::path::Path {
-        &self.0
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 #[jit]
 fn saxpy(a: f32, x: &Float, y: Float) -> Float {

@@ -7,8 +7,9 @@ use jit::prelude::*;
 use jit::{Element as _, Result};
 use jit_runtime::recording::file::VERSION;
 
+use crate::file::File;
 use crate::on_each_device;
-use crate::saved::{File, KEPT};
+use crate::saved::KEPT;
 
 /// What a program in another language does not pass: whether it is training.
 #[derive(Clone, Traverse)]

@@ -13,6 +13,8 @@ mod cost;
 mod defects;
 mod evaluated;
 mod failures;
+#[path = "../shared/file.rs"]
+mod file;
 mod footprint;
 mod fuzz;
 #[path = "../../fuzz/targets.rs"]

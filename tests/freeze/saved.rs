@@ -1,10 +1,9 @@
 //! Frozen functions in files: a process that loads them replays what another one recorded.
 
-use std::path::{Path, PathBuf};
-
 use jit::Result;
 use jit::prelude::*;
 
+use crate::file::File;
 use crate::{floats, is_frozen, tested_devices, values};
 
 /// Runs a test on each device; what a recording is saved of needs recordings, and counts that no body takes part in.
@@ -13,27 +12,6 @@ pub(crate) fn on_each_device(test: impl Fn() -> Result<()>) {
         for device in tested_devices::all() {
             jit::with_device(device, || test().unwrap_or_else(|error| panic!("on {device}: {error}")));
         }
-    }
-}
-
-/// A file for one test, removed at the end.
-pub(crate) struct File(PathBuf);
-
-impl File {
-    pub(crate) fn new(name: &str) -> File {
-        File(std::env::temp_dir().join(format!("jit-frozen-{}-{name}", std::process::id())))
-    }
-}
-
-impl AsRef<Path> for File {
-    fn as_ref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 

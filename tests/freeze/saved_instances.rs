@@ -6,7 +6,8 @@ use jit::freeze::Frozen;
 use jit::prelude::*;
 use jit::{Element, Result};
 
-use crate::saved::{File, on_each_device};
+use crate::file::File;
+use crate::saved::on_each_device;
 use crate::{floats, values};
 
 #[derive(Clone, Traverse)]

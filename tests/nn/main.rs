@@ -6,6 +6,8 @@ mod alone;
 mod basics;
 mod data;
 #[cfg(feature = "safetensors")]
+#[path = "../shared/file.rs"]
+mod file;
 mod files;
 mod first_steps;
 mod halves;

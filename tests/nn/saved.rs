@@ -1,32 +1,10 @@
 //! Traced modules in files: another program replays what was recorded, and `forward` does not run.
 
-use std::path::{Path, PathBuf};
-
 use jit::nn::{self, BatchNorm1d, Dropout, Linear, Model, Module, Parameter, Relu, Traced};
 use jit::prelude::*;
 
+use crate::file::File;
 use crate::on_each_device;
-
-/// A file for one test, removed at the end.
-struct File(PathBuf);
-
-impl File {
-    fn new(name: &str) -> File {
-        File(std::env::temp_dir().join(format!("jit-module-{}-{name}", std::process::id())))
-    }
-}
-
-impl AsRef<Path> for File {
-    fn as_ref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 type Net = (Linear, BatchNorm1d, Relu, Dropout, Linear);
 

@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use jit_runtime::{Error, Site};
 use smallvec::smallvec;
 
-use super::piecewise::{FEW, Pieces};
+use super::piecewise::{FEW, Pieces, begins};
 use super::{Array, Element, Mask, UInt};
 use crate::graph::Var;
 use crate::graph::tape::{self, Call, Flow, Rule};
@@ -58,7 +58,7 @@ fn concat(parts: &[Var]) -> Var {
 
 #[track_caller]
 fn joined(parts: &[Var]) -> Var {
-    let (begins, width) = begins(parts);
+    let (begins, width) = begins(parts.iter().map(Var::width));
     let lanes = UInt::arange(width);
     let read = |number: usize, mask: Option<&Mask>| {
         let part = &parts[number];
@@ -72,16 +72,6 @@ fn joined(parts: &[Var]) -> Var {
     Pieces { place: &lanes, begins: &begins, read: &read }.join()
 }
 
-/// Returns where each part begins, and the width of all.
-fn begins(parts: &[Var]) -> (Vec<Size>, Size) {
-    let (mut begins, mut end) = (Vec::with_capacity(parts.len()), Size::from(0));
-    for part in parts {
-        begins.push(end);
-        end = end + part.width();
-    }
-    (begins, end)
-}
-
 struct ConcatRule;
 
 impl Rule for ConcatRule {
@@ -92,7 +82,7 @@ impl Rule for ConcatRule {
     #[track_caller]
     fn backward(&self, call: &Call, gradients: &[Option<Var>]) -> Result<Flow, Error> {
         let Some(gradient) = &gradients[0] else { return Ok(call.inputs.iter().map(|_| None).collect()) };
-        let (begins, width) = begins(&call.inputs);
+        let (begins, width) = begins(call.inputs.iter().map(Var::width));
         let gradient = record::broadcast(gradient, width);
         let part = |(part, begin): (&Var, Size)| {
             let index = UInt::arange(part.width()) + UInt::from(begin);

@@ -25,6 +25,19 @@ pub struct Pieces<'a> {
     pub read: &'a dyn Fn(usize, Option<&Mask>) -> Var,
 }
 
+/// Returns where pieces of some lengths begin, and the length of all.
+#[must_use]
+#[track_caller]
+pub fn begins(lengths: impl Iterator<Item = Size>) -> (Vec<Size>, Size) {
+    let mut end = Size::from(0);
+    let mut begins = Vec::with_capacity(lengths.size_hint().0);
+    for length in lengths {
+        begins.push(end);
+        end = end + length;
+    }
+    (begins, end)
+}
+
 impl Pieces<'_> {
     /// Returns the values of all pieces; there is at least one.
     #[must_use]

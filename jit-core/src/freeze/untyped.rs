@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jit_runtime::device::{Device, DeviceScope};
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::file::{FileKind, Reader, SavedRecordings};
+use jit_runtime::recording::file::{FileKind, Reader, SavedRecording, SavedRecordings};
 use jit_runtime::{Error, ErrorKind, Site, cancel};
 
 use super::mismatch::Summary;
@@ -197,10 +197,7 @@ impl UntypedFunction {
 }
 
 /// Reads the recording of an executor.
-fn of_executor(
-    about: Vec<u8>,
-    mut entries: Vec<jit_runtime::recording::file::SavedRecording>,
-) -> Result<UntypedRecording, Error> {
+fn of_executor(about: Vec<u8>, mut entries: Vec<SavedRecording>) -> Result<UntypedRecording, Error> {
     let (Some(entry), true) = (entries.pop(), entries.is_empty()) else {
         return Err(Error::new(ErrorKind::Io, "an executor has one recording").with_hint("save the function anew"));
     };
@@ -218,10 +215,7 @@ fn of_executor(
 }
 
 /// Reads the recordings of a frozen function that arrays and numbers can be passed to.
-fn of_frozen(
-    about: &[u8],
-    entries: Vec<jit_runtime::recording::file::SavedRecording>,
-) -> Result<Vec<UntypedRecording>, Error> {
+fn of_frozen(about: &[u8], entries: Vec<SavedRecording>) -> Result<Vec<UntypedRecording>, Error> {
     let mut reader = Reader::new(about)?;
     let SavedTypes { names, types, .. } = read_types(&mut reader)?;
     let More { texts, .. } = More::read(&mut reader)?;

@@ -7,9 +7,9 @@
 //! end the other targets are merged into it.
 //!
 //! Sums and products of floats depend on order and grouping. Their launches are instead cut into segments of lanes,
-//! whose number follows from the sizes alone, and each segment has its own target, whichever thread runs it. Lanes of a
-//! segment are combined in their order, then segments are merged in theirs: neighbour by neighbour, and then all
-//! neighbours of an element into the result. So neither the number of threads nor timing changes a bit.
+//! whose number follows from kernel and sizes alone, and each segment has its own target, whichever thread runs it.
+//! Lanes of a segment are combined in their order, then segments are merged in theirs: neighbour by neighbour, and then
+//! all neighbours of an element into the result. So neither the number of threads nor timing changes a bit.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};

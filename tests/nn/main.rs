@@ -5,9 +5,9 @@
 mod alone;
 mod basics;
 mod data;
-#[cfg(feature = "safetensors")]
 #[path = "../shared/file.rs"]
 mod file;
+#[cfg(feature = "safetensors")]
 mod files;
 mod first_steps;
 mod halves;

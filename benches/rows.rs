@@ -188,6 +188,8 @@ const ROWS: &[Row] = &[
     Row { name: "G40b", what: "4 000 000 bytes by a table of 256", run: general::exchanges::table_of_bytes },
     Row { name: "G41a", what: "votes of 20 000 points for lines at 90 angles", run: general::collections::lines },
     Row { name: "G41b", what: "100 arrays of 20 000 numbers, one after another", run: general::collections::history },
+    Row { name: "G42a", what: "a recursive filter of 256 signals of 4096 samples", run: general::series::filters },
+    Row { name: "G42b", what: "a layer for 4 inputs: 4 × 1000 by 1000 × 1000", run: general::layers::few_inputs },
 ];
 
 /// The options of the command line.

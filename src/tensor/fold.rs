@@ -20,6 +20,10 @@ const LONGEST: usize = 64;
 const MANY: usize = 4096;
 /// … unless one has more elements than this, so that its sum would lose accuracy.
 const TOO_LONG: usize = 1024;
+/// So few elements take one core less time than the launches that combine the parts.
+const LITTLE: usize = 1 << 16;
+/// The most elements that a lane folds because they are little in all.
+const LONG: usize = 512;
 /// The most parts of a result, about.
 const MOST_PARTS: usize = 4096;
 
@@ -92,7 +96,8 @@ impl Step {
     #[track_caller]
     fn new(lengths: Lengths, row: Size) -> Step {
         let [outer, length, inner] = lengths;
-        if length <= LONGEST || (outer * inner >= MANY && length <= TOO_LONG) {
+        let is_little = length <= LONG && outer * length * inner <= LITTLE;
+        if length <= LONGEST || is_little || (outer * inner >= MANY && length <= TOO_LONG) {
             return Step { lengths, regions: Size::from(1), stride: 1, row, pitch: row };
         }
         let parts = length.div_ceil(LONGEST).max(16).min(MOST_PARTS);

@@ -200,3 +200,37 @@ pub(crate) fn narrow(bench: &Bench) -> Result<(), RowError> {
     };
     program.run(bench)
 }
+
+fn plain_few_rows(threads: Threads, x: &[f32], weights: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    const CHUNK: usize = 256;
+    let inner = x.len() / rows;
+    // Columns by columns, so that threads have equal shares of the large factor.
+    let mut parts = vec![0.0; rows * columns];
+    threads.chunks(&mut parts, CHUNK * rows, |part, sums| {
+        let first = part * CHUNK;
+        let length = sums.len() / rows;
+        for (row, sums) in sums.chunks_mut(length).enumerate() {
+            for (x, weights) in x[row * inner..][..inner].iter().zip(weights.chunks(columns)) {
+                sums.iter_mut().zip(&weights[first..first + length]).for_each(|(sum, weight)| *sum += x * weight);
+            }
+        }
+    });
+    let element = |index: usize| {
+        let (row, column) = (index / columns, index % columns);
+        let length = CHUNK.min(columns - column / CHUNK * CHUNK);
+        parts[column / CHUNK * CHUNK * rows + row * length + column % CHUNK]
+    };
+    (0..rows * columns).map(element).collect()
+}
+
+/// G42b: a layer for few inputs at a time, as when a network answers: 4 × 1000 by 1000 × 1000.
+pub(crate) fn few_inputs(bench: &Bench) -> Result<(), RowError> {
+    const ROWS: usize = 4;
+    const WIDTH: usize = 1000;
+    let (x, w) = (random(ROWS * WIDTH, 1), random(WIDTH * WIDTH, 2));
+    let inputs = Tensor::from_array(resident(x.clone())?, [ROWS, WIDTH]);
+    let weights = Tensor::from_array(resident(w.clone())?, [WIDTH, WIDTH]);
+    let rust = |threads| plain_few_rows(threads, &x, &w, ROWS, WIDTH);
+    let jit = || inputs.matmul(&weights);
+    Program { workload: "G42b", tolerance: 1e-4, jit: &jit, frozen: None, rust: &rust }.run(bench)
+}

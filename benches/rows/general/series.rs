@@ -93,3 +93,44 @@ pub(crate) fn smoothing(bench: &Bench) -> Result<(), RowError> {
     let jit = || smoothed(&array, COLUMNS, 0.1);
     Program { workload: "G30", tolerance: 1e-4, jit: &jit, frozen: None, rust: &rust }.run(bench)
 }
+
+/// A filter with two states along each series; one series comes after another.
+#[jit]
+fn filtered(signals: &Float, length: usize) -> Float {
+    let series = UInt::arange(signals.width() / length);
+    let samples = UInt::from(length as u32);
+    let mut result = Float::zeros(signals.width());
+    let (mut first, mut second) = (series.cast::<f32>() * 0.0, series.cast::<f32>() * 0.0);
+    for sample in 0..samples {
+        let i = series * length as u32 + sample;
+        let x = signals[i];
+        let y = x * 0.2 + first;
+        first = x * 0.4 + y * 0.5 + second;
+        second = x * 0.2 - y * 0.25;
+        result[i] = y;
+    }
+    result
+}
+
+fn plain_filtered(threads: Threads, signals: &[f32], length: usize) -> Vec<f32> {
+    let mut result = vec![0.0; signals.len()];
+    threads.chunks(&mut result, length, |number, result| {
+        let (mut first, mut second) = (0.0, 0.0);
+        for (y, x) in result.iter_mut().zip(&signals[number * length..]) {
+            *y = x * 0.2 + first;
+            first = x * 0.4 + *y * 0.5 + second;
+            second = x * 0.2 - *y * 0.25;
+        }
+    });
+    result
+}
+
+/// G42a: a recursive filter of 256 signals of 4096 samples. Samples at the same time are a power of two apart.
+pub(crate) fn filters(bench: &Bench) -> Result<(), RowError> {
+    const SAMPLES: usize = 4096;
+    let signals: Vec<f32> = u01s(256 * SAMPLES, 1, |u| u - 0.5);
+    let array = resident(signals.clone())?;
+    let rust = |threads| plain_filtered(threads, &signals, SAMPLES);
+    let jit = || filtered(&array, SAMPLES);
+    Program { workload: "G42a", tolerance: 1e-4, jit: &jit, frozen: None, rust: &rust }.run(bench)
+}

@@ -1,10 +1,24 @@
 //! The operands of kernel IR operations: the values that they read, the regions that they own, and the memory that they
 //! write. Passes and backends walk kernels by these, and no other file lists the operands of operations.
 
-use super::kernel::{Kernel, RegionId, Value};
+use super::kernel::{Kernel, ParamId, RegionId, Value};
 use super::op::Op;
 
 impl Op {
+    /// The buffer whose elements the operation reads or writes.
+    pub fn buffer(&self) -> Option<ParamId> {
+        match *self {
+            Op::Load(buffer)
+            | Op::Gather { buffer, .. }
+            | Op::Store { buffer, .. }
+            | Op::Scatter { buffer, .. }
+            | Op::Atomic { buffer, .. }
+            | Op::CompareExchange { buffer, .. }
+            | Op::Reduce { buffer, .. } => Some(buffer),
+            _ => None,
+        }
+    }
+
     /// Calls a function with each operand, in a fixed order. The values that regions yield are not included.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
         match *self {

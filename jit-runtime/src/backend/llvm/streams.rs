@@ -1,9 +1,15 @@
-//! Gathers in loops whose index advances by one in each iteration: each lane reads a stream of neighbouring elements.
+//! Accesses in loops whose index advances by one in each iteration: each lane reads, or writes, a stream of
+//! neighbouring elements.
 //!
 //! Examples are the entries of a sparse matrix's row, a list of neighbours, and the bytes of a text. Such a gather
 //! reads [`WINDOW`] elements of each lane at once, by wide loads and a transposition, into a window on the stack; the
 //! following iterations read the window. A hardware gather takes about as long as loading its elements one by one, and
 //! it waits for as many cache lines as there are lanes in each iteration.
+//!
+//! A scatter writes to such a window, which is stored row by row when it is full, and behind the loop. Where the rows of
+//! lanes are a power of two apart, as those of signals often are, their elements share a set of the cache, which has
+//! room for fewer lines than there are lanes. The scatter must be all that accesses its memory, and all lanes must take
+//! part in each iteration, so that nothing tells when elements are stored.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,12 +29,21 @@ pub(super) struct Streams {
     pub(super) loops: Vec<RegionId>,
     /// By the result of the gather.
     numbers: FxHashMap<Value, usize>,
+    written: Vec<Written>,
+}
+
+/// A stream that a loop writes.
+pub(super) struct Written {
+    /// The region of the loop's condition.
+    condition: RegionId,
+    pub(super) buffer: ParamId,
+    pub(super) index: Value,
 }
 
 impl Streams {
     /// Finds the streams of a kernel. Rows and hints must be known.
     pub(super) fn of(kernel: &Kernel, analysis: &Analysis) -> Streams {
-        let mut search = Search { kernel, analysis, streams: Streams::default() };
+        let mut search = Search { kernel, analysis, accesses: accesses(kernel), streams: Streams::default() };
         search.region(TOP, None);
         search.streams
     }
@@ -37,11 +52,28 @@ impl Streams {
     pub(super) fn number(&self, result: Value) -> Option<usize> {
         self.numbers.get(&result).copied()
     }
+
+    /// The streams that a loop writes, by the region of its condition.
+    pub(super) fn written_in(&self, condition: RegionId) -> impl Iterator<Item = &Written> {
+        self.written.iter().filter(move |written| written.condition == condition)
+    }
+
+    /// The number of streams that are written.
+    #[cfg(test)]
+    pub(super) fn written_count(&self) -> usize {
+        self.written.len()
+    }
+
+    /// Whether the scatter to a buffer at an index writes a stream.
+    pub(super) fn is_written(&self, buffer: ParamId, index: Value) -> bool {
+        self.written.iter().any(|written| (written.buffer, written.index) == (buffer, index))
+    }
 }
 
 /// What is known about the innermost loop.
 struct Iteration {
     condition: RegionId,
+    body: RegionId,
     /// The values that are computed in the loop and differ between its iterations in another way than by one.
     other: FxHashSet<Value>,
     /// The values that advance by one.
@@ -65,7 +97,7 @@ impl Iteration {
             let set = if is_next(kernel, body, param, next) { &mut advancing } else { &mut other };
             set.insert(param);
         }
-        Iteration { condition, other, advancing }
+        Iteration { condition, body, other, advancing }
     }
 
     fn change(&self, value: Value) -> Change {
@@ -140,9 +172,18 @@ fn is_next(kernel: &Kernel, body: RegionId, param: Value, next: Value) -> bool {
         })
 }
 
+/// The number of operations that access each parameter's memory.
+fn accesses(kernel: &Kernel) -> Vec<usize> {
+    let mut counts = vec![0; kernel.params.len()];
+    let insts = kernel.regions.iter().flat_map(|region| &region.insts);
+    insts.filter_map(|inst| inst.op.buffer()).for_each(|buffer| counts[buffer.index()] += 1);
+    counts
+}
+
 struct Search<'k> {
     kernel: &'k Kernel,
     analysis: &'k Analysis,
+    accesses: Vec<usize>,
     streams: Streams,
 }
 
@@ -167,6 +208,13 @@ impl Search<'_> {
                 self.streams.numbers.insert(inst.first, self.streams.loops.len());
                 self.streams.loops.push(iteration.condition);
             }
+            if let Op::Scatter { reduce: None, buffer, index, mask: None, .. } = inst.op
+                && region == iteration.body
+                && iteration.change(index) == Change::ByOne
+                && self.is_writing_worthwhile(iteration.condition, buffer, index)
+            {
+                self.streams.written.push(Written { condition: iteration.condition, buffer, index });
+            }
             match inst.results {
                 1 if !inst.op.has_regions() => iteration.note(kernel, inst.first, &inst.op),
                 _ => iteration.other.extend(inst.values()),
@@ -186,6 +234,19 @@ impl Search<'_> {
             && analysis.rows.role(result).is_none()
             && analysis.index_hint(self.kernel, index).is_none()
             && !analysis.repeats_elements(self.kernel, buffer, index)
+    }
+}
+
+impl Search<'_> {
+    /// Whether all lanes write different elements in each iteration, to memory that nothing else accesses.
+    fn is_writing_worthwhile(&self, condition: RegionId, buffer: ParamId, index: Value) -> bool {
+        let (kernel, analysis) = (self.kernel, self.analysis);
+        self.streams.written.len() < MOST
+            && self.accesses[buffer.index()] == 1
+            && analysis.shape(kernel.region(condition).yields[0]).is_scalar()
+            && is_window_type(kernel.param(buffer).ty())
+            && is_wide(kernel.ty(index))
+            && analysis.shape(index) == Shape::Varying
     }
 }
 

@@ -90,6 +90,7 @@ impl Codegen<'_> {
             result_starts.push(separate.then(|| self.vectors(init)));
         }
         self.empty_windows(condition);
+        self.begin_writing(condition);
         let before = self.emit.block();
         let head = self.emit.new_block("loop");
         self.emit.br(head);
@@ -130,6 +131,7 @@ impl Codegen<'_> {
             self.add_all_incoming(&state.phis, next, latch);
         }
         self.emit.position_at_end(exit);
+        self.end_writing(condition);
         for state in &states {
             let shape = self.analysis.shape(state.param);
             self.set_parts(state.result, shape, &state.phis);

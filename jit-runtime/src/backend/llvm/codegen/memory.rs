@@ -541,7 +541,12 @@ impl Codegen<'_> {
             let lanes = self.lanes_of(mask);
             return self.scatter_reduce(op, buffer, index, value, lanes);
         }
-        if mask.is_some() || self.region != TOP || !self.scatter_of_record(buffer, index) {
+        let is_done = mask.is_none()
+            && match self.region {
+                TOP => self.scatter_of_record(buffer, index),
+                _ => self.scatter_to_stream(buffer, index, value),
+            };
+        if !is_done {
             self.scatter_at(buffer, index, value, mask);
         }
     }
@@ -572,6 +577,11 @@ impl Codegen<'_> {
 
     fn scatter_packet(&mut self, ty: Type, addresses: Raw, value: Raw, lanes: Option<Raw>) {
         let value = self.stored_value(ty, value, self.lanes);
+        self.scatter_elements(ty, addresses, value, lanes);
+    }
+
+    /// Scatters elements that have the form which they have in memory.
+    pub(super) fn scatter_elements(&mut self, ty: Type, addresses: Raw, value: Raw, lanes: Option<Raw>) {
         let mask = lanes.unwrap_or_else(|| self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)));
         if ty.size_bytes() < 4 || !self.target.has_masks() {
             // There is no such instruction.

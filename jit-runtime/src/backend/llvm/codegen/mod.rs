@@ -36,6 +36,7 @@ mod two_rows;
 mod verify;
 mod within_rows;
 mod words;
+mod written_streams;
 
 pub(super) use frame::{READABLE_PADDING, TWO_BODIES_LIMIT};
 pub(super) use local::local_bytes;
@@ -50,6 +51,7 @@ use near::NearPackets;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use streams::{Iteration, Window};
+use written_streams::Unwritten;
 
 use super::analysis::{Analysis, Shape};
 use super::emit::{Block, Conversion, Emitter, Raw};
@@ -129,6 +131,8 @@ struct Codegen<'a> {
     tables_read: FxHashMap<ParamId, [Raw; 4]>,
     /// The memory of streams, by their numbers.
     windows: FxHashMap<usize, Window>,
+    /// What streams have not yet stored, by their buffers.
+    unwritten: FxHashMap<ParamId, Unwritten>,
     /// The addresses of local memory, if it is accessed.
     locals: Vec<Option<Raw>>,
     /// The active lanes of each packet; all if none.
@@ -228,6 +232,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         tables: Tables::of(kernel, analysis, target),
         tables_read: FxHashMap::default(),
         windows: FxHashMap::default(),
+        unwritten: FxHashMap::default(),
         locals: Vec::new(),
         mask: None,
         group_start: None,

@@ -149,9 +149,15 @@ impl Codegen<'_> {
         };
         let loaded: Vec<Raw> = rows.iter().map(load).collect();
         // Vector `i` consists of the rows whose number is `i` modulo the width, one after another.
-        let mut vectors: Vec<Raw> =
-            (0..width).map(|i| self.joined(loaded.iter().copied().skip(i).step_by(width).collect(), width)).collect();
-        // Exchanging each bit of the vector's number with that of the element's transposes all squares.
+        self.exchanged(
+            (0..width).map(|i| self.joined(loaded.iter().copied().skip(i).step_by(width).collect(), width)).collect(),
+        )
+    }
+
+    /// Transposes all squares of vectors, whose number is a power of two: exchanges each bit of the vector's number with
+    /// that of the element's.
+    pub(super) fn exchanged(&self, mut vectors: Vec<Raw>) -> Vec<Raw> {
+        let width = vectors.len();
         let mut bit = 1;
         while bit < width {
             for i in (0..width).filter(|i| i & bit == 0) {

@@ -83,7 +83,7 @@ impl Codegen<'_> {
         self.emit.int_const(32, u64::from((WINDOW as u32).wrapping_neg()))
     }
 
-    fn window_bytes(&self) -> u32 {
+    pub(super) fn window_bytes(&self) -> u32 {
         const LARGEST_ELEMENT: usize = 8;
         (WINDOW * self.packets * self.lanes as usize * LARGEST_ELEMENT) as u32
     }
@@ -112,7 +112,7 @@ impl Codegen<'_> {
         let filled = self.emit.load(self.emit.int(32), window.filled, 4);
         let age = self.emit.sub(iteration.number, filled);
         let elements = (0..self.packets).map(|packet| {
-            let place = self.window_place(window, ty, age, packet);
+            let place = self.window_place(window.elements, ty, age, packet);
             self.emit.load(self.packet_type(ty), place, self.packet_alignment(ty))
         });
         let elements: Packets = elements.collect();
@@ -173,23 +173,23 @@ impl Codegen<'_> {
 
     fn put(&self, window: Window, ty: Type, column: usize, vectors: &[Raw]) {
         for (packet, &vector) in vectors.iter().enumerate() {
-            let place = self.window_place(window, ty, self.emit.int_const(32, column as u64), packet);
+            let place = self.window_place(window.elements, ty, self.emit.int_const(32, column as u64), packet);
             self.emit.store(vector, place, self.packet_alignment(ty));
         }
     }
 
     /// Where a window has the elements of a packet for an iteration.
-    fn window_place(&self, window: Window, ty: Type, column: Raw, packet: usize) -> Raw {
+    pub(super) fn window_place(&self, elements: Raw, ty: Type, column: Raw, packet: usize) -> Raw {
         let packets = self.emit.int_const(32, self.packets as u64);
         let number = self.emit.add(self.emit.mul(column, packets), self.emit.int_const(32, packet as u64));
-        self.emit.address(self.packet_type(ty), window.elements, number)
+        self.emit.address(self.packet_type(ty), elements, number)
     }
 
-    fn packet_type(&self, ty: Type) -> RawType {
+    pub(super) fn packet_type(&self, ty: Type) -> RawType {
         self.emit.vector(self.emit.memory_type(ty), self.lanes)
     }
 
-    fn packet_alignment(&self, ty: Type) -> usize {
+    pub(super) fn packet_alignment(&self, ty: Type) -> usize {
         (self.lanes as usize * ty.size_bytes()).min(64)
     }
 }

@@ -22,6 +22,7 @@ mod streams;
 mod tables;
 mod violation;
 mod within_rows;
+mod written_streams;
 
 use std::ops::Range;
 

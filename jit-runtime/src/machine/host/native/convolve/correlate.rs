@@ -248,6 +248,7 @@ impl<T: Float> Product<'_, T> {
                         a_down: self.a_down,
                         a_across: 1,
                         b: self.b.wrapping_add(panel.first),
+                        b_down: 0,
                         c: self.c.wrapping_add(first_row * self.c_down + panel.before),
                         c_down: self.c_down,
                         columns: (u32::BITS - panel.valid.leading_zeros()) as usize,

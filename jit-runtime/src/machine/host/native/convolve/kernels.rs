@@ -311,6 +311,7 @@ impl<W: Float> Places<'_, W> {
                 a_down,
                 a_across: 1,
                 b: memory.panels.wrapping_add(panel * width * places),
+                b_down: width,
                 c: c.wrapping_add(first),
                 c_down: columns,
                 columns: width.min(columns - first),

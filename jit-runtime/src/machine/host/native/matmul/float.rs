@@ -152,7 +152,7 @@ pub(super) unsafe fn compute<T: Element, S: Element<Wide = T::Wide>>(
             // SAFETY: the scratch memory is large enough for these copies.
             let (kernel, [rows, columns]) = unsafe { kernels.convert(&mut least, factors, [at(1), at(2)]) };
             // SAFETY: as above.
-            unsafe { pack_panels(&columns, kernel.columns, copies) };
+            let panels = unsafe { Panels::of(&columns, kernel, tile.rows, copies) };
             let part = Part {
                 inner: rows.inner,
                 a: rows.first,
@@ -160,6 +160,7 @@ pub(super) unsafe fn compute<T: Element, S: Element<Wide = T::Wide>>(
                 a_down: rows.item_stride,
                 a_across: rows.inner_stride,
                 b: copies,
+                b_down: kernel.columns,
                 c: sums,
                 c_down: sums_down,
                 columns: tile.columns,
@@ -167,7 +168,7 @@ pub(super) unsafe fn compute<T: Element, S: Element<Wide = T::Wide>>(
                 window: None,
             };
             // SAFETY: the caller's promise, and the panels were copied.
-            unsafe { compute_parts(kernel, &part) };
+            unsafe { compute_parts(kernel, &part, panels) };
         }
         if !S::IS_WIDE {
             let is_one = c_down == tile.columns;
@@ -234,20 +235,45 @@ impl<T: Element> Source<T> {
     }
 }
 
-/// Copies columns to consecutive panels.
-///
-/// # Safety
-///
-/// As [`pack`], for each of the panels.
-unsafe fn pack_panels<T: Float>(source: &Source<T>, width: usize, target: *mut T) {
-    for (panel, first) in (0..source.items).step_by(width).enumerate() {
-        let columns = Source {
-            first: source.first.wrapping_add(first * source.item_stride),
-            items: width.min(source.items - first),
-            ..*source
-        };
-        // SAFETY: the caller's promise.
-        unsafe { pack(&columns, width, target.add(panel * width * source.inner)) };
+/// The panels of `b` that a part of a tile's sums reads.
+#[derive(Clone, Copy)]
+struct Panels<T> {
+    /// The columns before these are read where they are, with a stride from row to row.
+    direct: usize,
+    first: *const T,
+    down: usize,
+    /// The first of the copies, which are consecutive.
+    copies: *const T,
+}
+
+impl<T: Float> Panels<T> {
+    /// Copies columns to consecutive panels. Where a single group of rows reads them, and they are next to each other,
+    /// whole panels stay where they are.
+    ///
+    /// # Safety
+    ///
+    /// As [`pack`], for each of the panels.
+    unsafe fn of(source: &Source<T>, kernel: &Kernel<T>, rows: usize, copies: *mut T) -> Panels<T> {
+        let is_direct = rows <= kernel.rows && source.item_stride == 1;
+        let direct = if is_direct { source.items / kernel.columns * kernel.columns } else { 0 };
+        for (panel, first) in (direct..source.items).step_by(kernel.columns).enumerate() {
+            let columns = Source {
+                first: source.first.wrapping_add(first * source.item_stride),
+                items: kernel.columns.min(source.items - first),
+                ..*source
+            };
+            // SAFETY: the caller's promise.
+            unsafe { pack(&columns, kernel.columns, copies.add(panel * kernel.columns * source.inner)) };
+        }
+        Panels { direct, first: source.first, down: source.inner_stride, copies }
+    }
+
+    /// The panel of the columns from one on, and its stride from row to row.
+    fn at(&self, column: usize, width: usize, inner: usize) -> (*const T, usize) {
+        match column.checked_sub(self.direct) {
+            None => (self.first.wrapping_add(column), self.down),
+            Some(behind) => (self.copies.wrapping_add(behind * inner), width),
+        }
     }
 }
 
@@ -255,17 +281,19 @@ unsafe fn pack_panels<T: Float>(source: &Source<T>, width: usize, target: *mut T
 ///
 /// # Safety
 ///
-/// As [`Kernel::compute`], for a part of any size whose `b` is consecutive panels.
-unsafe fn compute_parts<T: Float>(kernel: &Kernel<T>, tile: &Part<T>) {
+/// As [`Kernel::compute`], for a part of any size whose `b` is panels.
+unsafe fn compute_parts<T: Float>(kernel: &Kernel<T>, tile: &Part<T>, panels: Panels<T>) {
     let groups = tile.rows.div_ceil(kernel.rows);
     for group in 0..groups {
         let first_row = group * tile.rows / groups;
         let rows = (group + 1) * tile.rows / groups - first_row;
-        for (panel, first_column) in (0..tile.columns).step_by(kernel.columns).enumerate() {
+        for first_column in (0..tile.columns).step_by(kernel.columns) {
+            let (b, b_down) = panels.at(first_column, kernel.columns, tile.inner);
             let part = Part {
                 a: tile.a.wrapping_add(first_row * tile.a_down),
                 rows,
-                b: tile.b.wrapping_add(panel * kernel.columns * tile.inner),
+                b,
+                b_down,
                 c: tile.c.wrapping_add(first_row * tile.c_down + first_column),
                 columns: kernel.columns.min(tile.columns - first_column),
                 ..*tile

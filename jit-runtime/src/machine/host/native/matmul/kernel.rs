@@ -26,8 +26,9 @@ pub(in super::super) struct Part<T> {
     pub(in super::super) rows: usize,
     pub(in super::super) a_down: usize,
     pub(in super::super) a_across: usize,
-    /// A panel of `b`: for each row as many columns as the kernel computes.
+    /// A panel of `b`: for each row as many columns as the kernel computes; and the stride from row to row.
     pub(in super::super) b: *const T,
+    pub(in super::super) b_down: usize,
     /// The first element of the result, the stride from row to row, and the number of columns.
     pub(in super::super) c: *mut T,
     pub(in super::super) c_down: usize,
@@ -80,7 +81,6 @@ pub(in super::super) trait Float: Lane {
 /// As [`Kernel::compute`].
 #[inline(always)]
 unsafe fn compute_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(part: &Part<V::Lane>) {
-    let panel = self::VECTORS * V::LANES;
     let last = part.columns - (VECTORS - 1) * V::LANES;
     // SAFETY: the sizes and strides of the part are right.
     unsafe {
@@ -94,7 +94,7 @@ unsafe fn compute_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(part:
                 sums[VECTORS - 1] = V::load_first(c.add((VECTORS - 1) * V::LANES), last);
             }
         }
-        add_products(part, &mut sums, |row| part.b.wrapping_add(row * panel));
+        add_products(part, &mut sums, |row| part.b.wrapping_add(row * part.b_down));
         for (row, sums) in sums.iter().enumerate() {
             let c = part.c.add(row * part.c_down);
             for (vector, sum) in sums[..VECTORS - 1].iter().enumerate() {

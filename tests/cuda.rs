@@ -9,6 +9,8 @@ use jit::{Device, ErrorKind, with_device};
 
 #[path = "shared/alone.rs"]
 mod alone;
+#[path = "cuda/graphs.rs"]
+mod graphs;
 #[path = "cuda/lines.rs"]
 mod lines;
 #[path = "cuda/stored.rs"]

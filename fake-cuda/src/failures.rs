@@ -13,6 +13,9 @@
 //! | `link-end:1` | the linker makes no code of a text that it has taken |
 //! | `module:1` | loading a module: its code is refused |
 //! | `launch:3` | the call of the third launch |
+//! | `graph:1` | making a graph that can be queued |
+//! | `graph-update:1` | the call that changes a launch of a graph |
+//! | `graph-launch:1` | the call that queues a graph |
 //! | `host-function:1` | the call that queues a function of the host |
 //! | `lost:3` | the third launch accesses memory that does not exist, after which the device is lost |
 

@@ -28,6 +28,7 @@
 //! | which work waits for which | `order` |
 //! | PTX to code, which other processes load | `link` |
 //! | modules of such code, launches | `module`, `launch` |
+//! | launches that are queued by one call | `graph` |
 //! | failures on demand | `failures` |
 //! | codes of results | `codes` |
 
@@ -43,6 +44,7 @@ mod device;
 mod event;
 mod executor;
 mod failures;
+mod graph;
 mod launch;
 mod link;
 mod memory;

@@ -15,7 +15,7 @@ use jit_runtime::memory::Buffer;
 use super::{FIRST, SECOND, floats, is_alone, through_local_memory};
 
 /// A function of the driver for tests.
-fn of_driver<F: Copy>(name: &std::ffi::CStr) -> F {
+pub(super) fn of_driver<F: Copy>(name: &std::ffi::CStr) -> F {
     let path = std::ffi::CString::new(std::env::var("JIT_TEST_CUDA_DRIVER").unwrap()).unwrap();
     // SAFETY: the library is loaded already, and the caller knows the type of its function.
     unsafe {
@@ -27,9 +27,9 @@ fn of_driver<F: Copy>(name: &std::ffi::CStr) -> F {
 }
 
 /// Holds launches back until it is dropped.
-struct Held(extern "C" fn(bool));
+pub(super) struct Held(extern "C" fn(bool));
 
-fn hold() -> Held {
+pub(super) fn hold() -> Held {
     let held = Held(of_driver(c"fake_cuda_hold"));
     held.0(true);
     held
@@ -46,7 +46,7 @@ fn streams() -> usize {
 }
 
 /// Runs a function on a thread of its own, which ends.
-fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+pub(super) fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
 

@@ -76,11 +76,28 @@ pub(crate) trait Machine: Send + Sync {
     /// Runs or queues a library call that was checked.
     fn call(&self, launch: library::Launch) -> Result<(), Error>;
 
+    /// A batch for launches of replays, if several launches are to be queued together.
+    fn batch(&'static self) -> Option<Box<dyn Batch>> {
+        None
+    }
+
     /// Lists the positions of the true elements of a mask that was checked, as `u32`. Waits until they are counted.
     fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error>;
 
     /// Returns when all earlier launches are done.
     fn wait_for_all(&self);
+}
+
+/// Launches that a machine queues together, and what it retains of them for the next ones of the same kernels.
+pub(crate) trait Batch: Send {
+    /// Adds a launch that was checked. It must be queued before anybody uses what it writes.
+    fn launch(&mut self, ready: Ready) -> Result<(), Error>;
+
+    /// Adds a library call that was checked.
+    fn call(&mut self, launch: library::Launch) -> Result<(), Error>;
+
+    /// Queues what was added.
+    fn queue(&mut self) -> Result<(), Error>;
 }
 
 /// The machine of a device: a choice with one branch for the host, whose launches may take less than a microsecond.
@@ -181,6 +198,17 @@ macro_rules! select {
             Selected::Other($machine) => $call,
         }
     };
+}
+
+impl Selected {
+    /// As [`Machine::batch`].
+    #[inline]
+    pub(crate) fn batch(self) -> Option<Box<dyn Batch>> {
+        match self {
+            Selected::Host => None,
+            Selected::Other(machine) => machine.batch(),
+        }
+    }
 }
 
 impl Machine for Selected {

@@ -20,6 +20,7 @@
 //! | kernels: parameters, and what checks read | `launch` |
 //! | their grids, and scratch memory | `grids` |
 //! | reductions over several blocks of threads | `combine` |
+//! | launches of replays that are queued together | `batch` |
 //! | library calls, and which are the host's | `library_calls` |
 //! | their launches: code and memory of plans | `kernels` |
 //! | those that the host makes on copies | `host_calls` |
@@ -31,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::backend::cuda::driver::{self, Gpu};
 use crate::backend::{CodeOptions, Effort};
-use crate::config::Device;
+use crate::config::{self, Device};
 use crate::ir::Kernel;
 use crate::memory::devices::{Peaks, Reporter};
 use crate::memory::{Buffer, DeviceMemory, Remote};
@@ -39,8 +40,9 @@ use crate::sync::Mutex;
 use crate::{Error, Site};
 
 use super::library::{self, Operand};
-use super::{Argument, Capabilities, Machine, Ready};
+use super::{Argument, Batch, Capabilities, Machine, Ready};
 
+mod batch;
 mod combine;
 mod copies;
 mod event;
@@ -181,6 +183,11 @@ impl Machine for Cuda {
 
     fn call(&self, launch: library::Launch) -> Result<(), Error> {
         library_calls::call(self, launch)
+    }
+
+    fn batch(&'static self) -> Option<Box<dyn Batch>> {
+        let has_graphs = config::get().has_cuda_graphs && driver::get().is_ok_and(|driver| driver.has_graphs);
+        has_graphs.then(|| Box::new(batch::Batch::new(self)) as Box<dyn Batch>)
     }
 
     fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {

@@ -16,6 +16,7 @@
 //! | `FAKE_CUDA_SEED` | the seed of the order of streams and threads |
 //! | `FAKE_CUDA_SLOW` | if it is not 0, calls that queue a launch take some milliseconds |
 //! | `FAKE_CUDA_FAIL` | what fails, see `failures` |
+//! | `FAKE_CUDA_PTXAS` | NVIDIA's assembler, which then checks each text of PTX |
 //!
 //! | part | file |
 //! |---|---|

@@ -3,7 +3,7 @@
 use std::panic::catch_unwind;
 
 use jit::prelude::*;
-use jit::with_device;
+use jit::{Device, with_device};
 
 use super::streams::{elsewhere, hold, of_driver};
 use super::{FIRST, assert_cpu_goes_on, floats, is_alone};
@@ -134,6 +134,38 @@ fn another_thread_waits_for_the_graph_that_makes_its_input() {
     drop(held);
     let expected = expected(300, 3.0, 1.0).map(|values| values.iter().map(|value| value * 2.0).collect());
     assert_is(both, expected);
+}
+
+#[jit]
+fn small(x: &Float) -> Float {
+    assert!(x < 100.0, "numbers are small");
+    x * 2.0
+}
+
+#[freeze]
+fn checked(x: &Float) -> Float {
+    let sorted = x.sort();
+    (small(&sorted) + x).prefix_sum()
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn launches_that_copy_what_assertions_read_are_queued_one_by_one() {
+    let test = "graphs::launches_that_copy_what_assertions_read_are_queued_one_by_one";
+    if !is_alone(test, "JIT_CUDA_GRAPHS=on JIT_DEBUG=on") {
+        return;
+    }
+    let run = |device: Device, first: f32| checked(&floats(device, &[first, 1.0, 2.0])).to_vec();
+    for first in [3.0, 5.0, 7.0] {
+        assert_eq!(run(FIRST, first).unwrap(), run(Device::Interpreter, first).unwrap());
+    }
+    let outcome = catch_unwind(|| run(FIRST, 500.0));
+    let text = match outcome {
+        Ok(result) => result.unwrap_err().to_string(),
+        Err(panic) => panic.downcast_ref::<String>().unwrap().clone(),
+    };
+    assert!(text.contains("numbers are small"), "{text}");
+    assert_eq!(run(FIRST, 4.0).unwrap(), run(Device::Interpreter, 4.0).unwrap());
 }
 
 #[freeze]

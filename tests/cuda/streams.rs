@@ -400,7 +400,7 @@ fn step(x: &Float, scale: &Float) -> Float {
 }
 
 #[jit]
-fn noted(x: &Float) -> Float {
+pub(super) fn noted(x: &Float) -> Float {
     jit::print!("x = {}", x);
     assert!(x < 1e6, "x is small");
     x * 0.5

@@ -81,6 +81,12 @@ pub(crate) trait Machine: Send + Sync {
         None
     }
 
+    /// Queues a read of the first bytes of a buffer, so that more can be queued before its value is waited for. None if
+    /// reading at once costs as little.
+    fn read_late(&self, _buffer: &Arc<Buffer>, _size_bytes: usize) -> Result<Option<Box<dyn LateValue>>, Error> {
+        Ok(None)
+    }
+
     /// Lists the positions of the true elements of a mask that was checked, as `u32`. Waits until they are counted.
     fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error>;
 
@@ -98,6 +104,12 @@ pub(crate) trait Batch: Send {
 
     /// Queues what was added.
     fn queue(&mut self) -> Result<(), Error>;
+}
+
+/// A value that is being read.
+pub(crate) trait LateValue: Send {
+    /// Waits for it.
+    fn wait(self: Box<Self>, target: &mut [u8]) -> Result<(), Error>;
 }
 
 /// The machine of a device: a choice with one branch for the host, whose launches may take less than a microsecond.
@@ -240,6 +252,11 @@ impl Machine for Selected {
     #[inline]
     fn call(&self, launch: library::Launch) -> Result<(), Error> {
         select!(self, machine => machine.call(launch))
+    }
+
+    #[inline]
+    fn read_late(&self, buffer: &Arc<Buffer>, size_bytes: usize) -> Result<Option<Box<dyn LateValue>>, Error> {
+        select!(self, machine => machine.read_late(buffer, size_bytes))
     }
 
     #[inline]

@@ -178,6 +178,11 @@ impl Flight {
         failed.into_iter().for_each(|failure| _ = self.failure.set(failure));
     }
 
+    /// Why it has failed, if it has; it is done.
+    pub(super) fn failure(&self) -> Option<&Arc<Failure>> {
+        self.failure.get()
+    }
+
     /// It is queued.
     pub(super) fn set_queued(&self, events: Option<Arc<Events>>) {
         let _ = self.events.set(events);

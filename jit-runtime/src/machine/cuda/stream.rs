@@ -87,8 +87,13 @@ impl Stream {
 
     /// Queues a launch after those that were queued before, and those at its buffers: the function calls the driver for
     /// it. If that fails, so has the launch.
-    pub(super) fn submit(self: &Arc<Self>, wanted: Wanted, queue: impl FnOnce(sys::CUstream) -> Result<(), Error>) {
-        self.submit_all([wanted], queue);
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
+    ) -> Arc<Flight> {
+        let flights = self.submit_all([wanted], queue);
+        Arc::clone(&flights[0])
     }
 
     /// As [`Stream::submit`], for several launches that are queued together, in their order.
@@ -96,7 +101,7 @@ impl Stream {
         self: &Arc<Self>,
         wanted: impl IntoIterator<Item = Wanted>,
         queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
-    ) {
+    ) -> Flights {
         while self.flights.lock().len() >= MOST_IN_FLIGHT && self.retire_oldest() {}
         let mut order = self.order.lock();
         let number = |wanted: Wanted| {
@@ -111,9 +116,10 @@ impl Stream {
             outcome.as_ref().err().into_iter().for_each(|error| flight.fail(error.clone()));
             flight.set_queued(events.clone());
         }
-        self.flights.lock().extend(flights);
+        self.flights.lock().extend(flights.iter().cloned());
         drop(order);
         self.arrived.notify_one();
+        flights
     }
 
     /// Queues the work between events. A part of it may have been queued even if it fails.

@@ -36,10 +36,11 @@ impl Failures {
     pub(crate) fn count(&mut self, name: &'static str) -> bool {
         let calls = self.calls.entry(name).or_default();
         *calls += 1;
+        let call = *calls;
         if ["allocation", "pinned"].contains(&name) && self.allocation_fails() {
             return true;
         }
-        entries().any(|entry| matches(&entry, name, *calls))
+        entries().any(|entry| matches(&entry, name, call))
     }
 }
 

@@ -95,10 +95,10 @@ impl Vectors {
                 columns[(gathered.offset - first) as usize].push(gathered.result);
                 self.roles.insert((region, gathered.position), Role::Nothing);
             }
-            let earliest = in_window.map(|gathered| gathered.position).min();
-            earliest.map(|position| self.roles.insert((region, position), Role::Load(self.loads.len())));
-            let GatherRun { buffer, mask, base, .. } = *run;
-            self.loads.push(Load { buffer, mask, first: (base, first), columns });
+            let Some(earliest) = in_window.min_by_key(|gathered| gathered.position) else { continue };
+            self.roles.insert((region, earliest.position), Role::Load(self.loads.len()));
+            let first = (earliest.index, first - earliest.offset);
+            self.loads.push(Load { buffer: run.buffer, mask: run.mask, first, columns });
         }
     }
 
@@ -164,10 +164,10 @@ impl Emitter<'_> {
     }
 
     fn load_vector(&mut self, load: &Load) {
-        let Load { buffer, mask, first: (base, offset), ref columns } = *load;
+        let Load { buffer, mask, first: (index, offset), ref columns } = *load;
         let (ty, loaded) = (self.kernel.param(buffer).ty(), self.label("loaded"));
-        let base = self.index(base);
-        let first = self.moved(&base, offset);
+        let index = self.index(index);
+        let first = self.moved(&index, offset);
         let (memory, is_whole) = self.whole(buffer, &first, columns.len(), mask);
         self.load_whole(self.space(buffer), ty, memory, is_whole, columns);
         self.branch(Some(is_whole), loaded);

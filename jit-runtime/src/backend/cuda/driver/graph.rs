@@ -36,7 +36,7 @@ struct Kernel {
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the driver's functions may be called from all threads, one at a time for each graph, which is borrowed mutably.
+// SAFETY: the driver's functions may be called from all threads, one at a time for each graph, which one thread has.
 unsafe impl Send for Graph {}
 
 impl Graph {

@@ -11,20 +11,28 @@ const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 const MAJOR: &str = "22";
 
 /// The sources that the machine code of a kernel depends on: its meaning, its passes, its code, and how code is called.
-const CODE_SOURCES: [&str; 8] = [
+const CODE_SOURCES: [&str; 9] = [
     "src/ir",
     "src/backend/llvm",
     "src/backend/loader",
     "src/backend/host.rs",
     "src/backend/levels.rs",
     "src/backend/mod.rs",
+    "src/backend/neighbours.rs",
     "src/backend/target.rs",
     "src/cancel.rs",
 ];
 
 /// Those of PTX, and of the order that library calls combine in.
-const CUDA_CODE_SOURCES: [&str; 5] =
-    ["src/ir", "src/backend/cuda", "src/backend/library", "src/backend/library.rs", "src/backend/mod.rs"];
+const CUDA_CODE_SOURCES: [&str; 7] = [
+    "src/ir",
+    "src/backend/cuda",
+    "src/backend/library",
+    "src/backend/library.rs",
+    "src/backend/mod.rs",
+    "src/backend/multiples.rs",
+    "src/backend/neighbours.rs",
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

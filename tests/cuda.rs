@@ -9,8 +9,12 @@ use jit::{Device, ErrorKind, with_device};
 
 #[path = "shared/alone.rs"]
 mod alone;
+#[path = "cuda/graphs.rs"]
+mod graphs;
 #[path = "cuda/lines.rs"]
 mod lines;
+#[path = "cuda/loops.rs"]
+mod loops;
 #[path = "cuda/stored.rs"]
 mod stored;
 #[path = "cuda/streams.rs"]
@@ -174,6 +178,62 @@ fn an_allocation_that_fails_is_tried_again_and_then_an_error() {
     assert!(error.to_string().contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
     assert_eq!(x.to_vec().unwrap(), [1.0; 1000], "nothing is lost");
     assert_cpu_goes_on();
+}
+
+/// Kernels with reductions and many parameters, library calls, copies, assertions, and replays.
+fn of_many_allocations(x: &Float) -> Result<Vec<f32>, jit::Error> {
+    let sorted = (x * 2.0).sort();
+    let large = sorted.tile(40);
+    let sum = large.sum() + streams::noted(&large).reduce_max();
+    let frozen = tripled(&(&sorted + sum));
+    let positions = frozen.gt(10.0).compress();
+    (frozen.gather(&positions).prefix_sum() + 1.0).to_vec()
+}
+
+/// Lets all allocations after a number of them fail, for each number.
+fn check_each_allocation() {
+    let fail: extern "C" fn(u64) -> u64 = streams::of_driver(c"fake_cuda_fail_allocations");
+    let x = floats(FIRST, &(0..100).map(|number| (number * 37 % 101) as f32).collect::<Vec<_>>());
+    let expected = of_many_allocations(&x).unwrap();
+    for after in 0.. {
+        // Nothing is cached, so each block is asked for.
+        jit::sync().unwrap();
+        jit::trim_memory();
+        fail(after);
+        let outcome = std::panic::catch_unwind(|| of_many_allocations(&x));
+        let failed = fail(u64::MAX);
+        let text = match outcome {
+            Ok(Ok(found)) => {
+                assert_eq!(found, expected);
+                None
+            }
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(panic) => Some(panic.downcast_ref::<String>().unwrap().clone()),
+        };
+        text.into_iter().for_each(|text| assert!(text.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{text}"));
+        let _ = jit::sync();
+        assert_eq!(of_many_allocations(&x).unwrap(), expected, "after {after} allocations");
+        if failed == 0 {
+            assert!(after > 10, "only {after} allocations");
+            return;
+        }
+    }
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn each_allocation_may_fail_and_the_program_goes_on() {
+    if is_alone("each_allocation_may_fail_and_the_program_goes_on", "") {
+        check_each_allocation();
+    }
+}
+
+// one device: a GPU of a driver for tests
+#[test]
+fn each_allocation_may_fail_where_replays_are_graphs() {
+    if is_alone("each_allocation_may_fail_where_replays_are_graphs", "JIT_CUDA_GRAPHS=on") {
+        check_each_allocation();
+    }
 }
 
 #[jit]

@@ -75,28 +75,13 @@ pub unsafe extern "C" fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> Code {
     let device = context::current("cuLaunchKernel");
-    let Some((module, position)) = function(handle as usize) else { violation("a launch of no function") };
     if [blocks_y, blocks_z, threads_y, threads_z] != [1; 4] || !parameters.is_null() {
         violation("a launch in several dimensions, or with parameters one by one");
     }
-    if module.device != device {
-        violation("a launch on another device than that of the module");
-    }
-    if blocks_x == 0 || threads_x == 0 || threads_x > 1024 || blocks_x > i32::MAX as u32 {
-        return codes::INVALID_VALUE;
-    }
-    let entry = &module.entries[position];
-    if entry.threads.is_some_and(|threads| threads != threads_x) {
-        return codes::INVALID_VALUE;
-    }
-    if *extra as usize != BUFFER || *extra.add(2) as usize != SIZE || !(*extra.add(4)).is_null() {
-        violation("the parameters of a launch are not given as bytes");
-    }
-    let size = *(*extra.add(3)).cast::<usize>();
-    if size != entry.parameter_bytes {
-        violation(&format!("{size} bytes of parameters where the kernel has {}", entry.parameter_bytes));
-    }
-    let parameters = std::slice::from_raw_parts((*extra.add(1)).cast::<u8>(), size).to_vec();
+    let wanted = match Wanted::of(handle as usize, blocks_x, threads_x, extra) {
+        Ok(wanted) => wanted,
+        Err(code) => return code,
+    };
     if number("FAKE_CUDA_SLOW", 0) > 0 {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -104,10 +89,57 @@ pub unsafe extern "C" fn cuLaunchKernel(
     if state.failures.count("launch") {
         return codes::LAUNCH_OUT_OF_RESOURCES;
     }
-    let is_bad = state.failures.count("lost");
-    let launch = Launch { module, position, blocks: blocks_x, threads: threads_x, parameters, is_bad };
-    check_addresses(&state, &launch);
-    code(enqueue(&mut state, device, stream as usize, Op::Launch(Arc::new(launch))))
+    code(wanted.enqueue(&mut state, device, stream as usize))
+}
+
+/// A launch that can be queued.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) module: Arc<Module>,
+    pub(crate) position: usize,
+    blocks: u32,
+    threads: u32,
+    parameters: Vec<u8>,
+}
+
+impl Wanted {
+    /// Reads the description of a launch.
+    pub(crate) unsafe fn of(
+        handle: usize,
+        blocks: u32,
+        threads: u32,
+        extra: *const *mut c_void,
+    ) -> Result<Wanted, Code> {
+        let Some((module, position)) = function(handle) else { violation("a launch of no function") };
+        if blocks == 0 || threads == 0 || threads > 1024 || blocks > i32::MAX as u32 {
+            return Err(codes::INVALID_VALUE);
+        }
+        let entry = &module.entries[position];
+        if entry.threads.is_some_and(|needed| needed != threads) {
+            return Err(codes::INVALID_VALUE);
+        }
+        if *extra as usize != BUFFER || *extra.add(2) as usize != SIZE || !(*extra.add(4)).is_null() {
+            violation("the parameters of a launch are not given as bytes");
+        }
+        let size = *(*extra.add(3)).cast::<usize>();
+        if size != entry.parameter_bytes {
+            violation(&format!("{size} bytes of parameters where the kernel has {}", entry.parameter_bytes));
+        }
+        let parameters = std::slice::from_raw_parts((*extra.add(1)).cast::<u8>(), size).to_vec();
+        Ok(Wanted { module, position, blocks, threads, parameters })
+    }
+
+    /// Queues it on a stream.
+    pub(crate) fn enqueue(self, state: &mut State, device: usize, stream: usize) -> Result<(), Code> {
+        let Wanted { module, position, blocks, threads, parameters } = self;
+        if module.device != device {
+            violation("a launch on another device than that of the module");
+        }
+        let is_bad = state.failures.count("lost");
+        let launch = Launch { module, position, blocks, threads, parameters, is_bad };
+        check_addresses(state, &launch);
+        enqueue(state, device, stream, Op::Launch(Arc::new(launch)))
+    }
 }
 
 /// Memory that was freed is not passed to a launch.

@@ -16,6 +16,7 @@
 //! | `FAKE_CUDA_SEED` | the seed of the order of streams and threads |
 //! | `FAKE_CUDA_SLOW` | if it is not 0, calls that queue a launch take some milliseconds |
 //! | `FAKE_CUDA_FAIL` | what fails, see `failures` |
+//! | `FAKE_CUDA_PTXAS` | NVIDIA's assembler, which then checks each text of PTX |
 //!
 //! | part | file |
 //! |---|---|
@@ -28,6 +29,7 @@
 //! | which work waits for which | `order` |
 //! | PTX to code, which other processes load | `link` |
 //! | modules of such code, launches | `module`, `launch` |
+//! | launches that are queued by one call | `graph` |
 //! | failures on demand | `failures` |
 //! | codes of results | `codes` |
 
@@ -43,6 +45,7 @@ mod device;
 mod event;
 mod executor;
 mod failures;
+mod graph;
 mod launch;
 mod link;
 mod memory;

@@ -9,7 +9,9 @@
 //! | 20..28 | the sum of these bytes, each times its position |
 //! | … | the text of PTX |
 
-use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_uint, c_void};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::codes::{self, Code};
 use crate::state::lock;
@@ -112,6 +114,9 @@ pub unsafe extern "C" fn cuLinkAddData_v2(
     let (INPUT_PTX, Some(text)) = (kind, text) else {
         violation("a linker takes text of PTX, with the zero at its end")
     };
+    if let Some(ptxas) = std::env::var_os("FAKE_CUDA_PTXAS") {
+        assemble(&ptxas, text);
+    }
     let mut state = lock();
     let is_refused = state.failures.count("link");
     let Some(linker) = state.linkers.get_mut(&(linker as usize)) else { violation("data for no linker") };
@@ -125,6 +130,21 @@ pub unsafe extern "C" fn cuLinkAddData_v2(
     match compiled {
         Ok(()) => codes::SUCCESS,
         Err(failure) => linker.fails(failure),
+    }
+}
+
+/// Lets NVIDIA's assembler check a text.
+fn assemble(ptxas: &OsStr, text: &str) {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("fake-cuda-{}-{}.ptx", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::temp_dir().join(name);
+    let target = text.lines().find_map(|line| line.strip_prefix(".target ")).unwrap_or_default();
+    let outcome = std::fs::write(&path, text)
+        .and_then(|()| Command::new(ptxas).args(["-O0", "-arch", target, "-o", "/dev/null"]).arg(&path).output());
+    match outcome {
+        Ok(output) if output.status.success() => _ = std::fs::remove_file(path),
+        Ok(output) => violation(&format!("{}: {}", path.display(), String::from_utf8_lossy(&output.stderr))),
+        Err(error) => violation(&format!("{}: {error}", ptxas.display())),
     }
 }
 

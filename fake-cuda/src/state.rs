@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::codes::{self, Code};
 use crate::event::Event;
 use crate::failures::Failures;
+use crate::graph::Graph;
 use crate::link::Linker;
 use crate::memory::{Allocation, Pinned};
 use crate::module::Module;
@@ -26,6 +27,9 @@ pub(crate) struct State {
     pub(crate) events: HashMap<usize, Event>,
     pub(crate) modules: HashMap<usize, Arc<Module>>,
     pub(crate) linkers: HashMap<usize, Linker>,
+    pub(crate) graphs: HashMap<usize, Graph>,
+    pub(crate) graphs_made: usize,
+    pub(crate) graphs_queued: usize,
     pub(crate) failures: Failures,
     pub(crate) is_executing: bool,
     /// Whether launches stay queued.

@@ -225,6 +225,16 @@ pub const VARIABLES: &[Variable] = &[
         },
     },
     Variable {
+        name: "JIT_CUDA_GRAPHS",
+        takes: SWITCHES,
+        default: "off",
+        doc: "whether replays on GPUs queue consecutive launches by one call, as graphs of the driver",
+        apply: |config, text| {
+            config.has_cuda_graphs = switch(text)?;
+            Ok(())
+        },
+    },
+    Variable {
         name: "JIT_LLVM_PATH",
         takes: "the path of the shared library of LLVM 22, or its folder",
         default: "searched for",
@@ -276,6 +286,7 @@ pub(crate) struct Config {
     pub(crate) is_freeze_on: bool,
     pub(crate) freeze_verify: Option<usize>,
     pub(crate) is_perf_map_on: bool,
+    pub(crate) has_cuda_graphs: bool,
     pub(crate) tier: Tier,
     pub(crate) llvm_path: Option<PathBuf>,
 }
@@ -299,6 +310,7 @@ impl Default for Config {
             is_freeze_on: true,
             freeze_verify: None,
             is_perf_map_on: false,
+            has_cuda_graphs: false,
             tier: Tier::Auto,
             llvm_path: None,
         }

@@ -75,6 +75,8 @@ pub(super) enum Space {
 pub(super) struct Access {
     pub(super) space: Space,
     pub(super) size_bytes: usize,
+    /// The number of consecutive elements, which are in a vector if they are more than one.
+    pub(super) elements: usize,
     /// Whether a load extends the sign to the width of a register.
     pub(super) is_signed: bool,
 }
@@ -143,9 +145,12 @@ pub(super) fn decode(opcode: &str, sums: AtomicSums) -> Option<Operation> {
         ["ld", "global", "nc", ty] | ["ld", "relaxed" | "acquire", "gpu", "global", ty] => {
             Operation::Load(access(Space::Global, ty)?)
         }
-        ["ld", space, ty] | ["ld", space, "v2" | "v4", ty] => Operation::Load(access(named(space)?, ty)?),
+        ["ld", "global", "nc", count, ty] => Operation::Load(vector(Space::Global, count, ty)?),
+        ["ld", space, ty] => Operation::Load(access(named(space)?, ty)?),
+        ["ld", space, count, ty] => Operation::Load(vector(named(space)?, count, ty)?),
         ["st", "relaxed" | "release", "gpu", "global", ty] => Operation::Store(access(Space::Global, ty)?),
-        ["st", space, ty] | ["st", space, "v2" | "v4", ty] => Operation::Store(access(named(space)?, ty)?),
+        ["st", space, ty] => Operation::Store(access(named(space)?, ty)?),
+        ["st", space, count, ty] => Operation::Store(vector(named(space)?, count, ty)?),
         ["atom", "global", "cas", ty @ ("b32" | "b64")] => {
             Operation::CompareAndSwap { size_bytes: access(Space::Global, ty)?.size_bytes }
         }
@@ -181,5 +186,15 @@ fn named(space: &str) -> Option<Space> {
 fn access(space: Space, ty: &str) -> Option<Access> {
     let bits: usize = ty.get(1..)?.parse().ok()?;
     let is_known = matches!(ty.as_bytes()[0], b'u' | b's' | b'b' | b'f') && [8, 16, 32, 64].contains(&bits);
-    is_known.then(|| Access { space, size_bytes: bits / 8, is_signed: ty.starts_with('s') })
+    is_known.then(|| Access { space, size_bytes: bits / 8, elements: 1, is_signed: ty.starts_with('s') })
+}
+
+/// An access to several elements, which have at most 16 bytes.
+fn vector(space: Space, count: &str, ty: &str) -> Option<Access> {
+    let elements = match count {
+        "v2" => 2,
+        "v4" => 4,
+        _ => return None,
+    };
+    access(space, ty).map(|access| Access { elements, ..access }).filter(|access| access.size_bytes * elements <= 16)
 }

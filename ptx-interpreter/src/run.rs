@@ -237,24 +237,26 @@ impl Step<'_> {
             (Operation::Pure(Pure::Three(function)), [d, a, b, c]) => {
                 self.set(d, function(self.value(a)?, self.value(b)?, self.value(c)?))
             }
-            (Operation::Load(access), [Operand::Vector(elements), memory]) => {
-                let first = self.vector_address(*access, memory, elements.len())?;
+            (Operation::Load(access), [Operand::Vector(elements), memory]) if elements.len() == access.elements => {
+                let first = self.vector_address(*access, memory)?;
                 elements.iter().zip(0..).try_for_each(|(d, position)| {
                     let bits = self.load(*access, memory, first + position * access.size_bytes as u64)?;
                     self.set(d, bits)
                 })
             }
-            (Operation::Load(access), [d, memory]) => {
+            (Operation::Load(access @ Access { elements: 1, .. }), [d, memory]) => {
                 let bits = self.load(*access, memory, self.address(memory)?)?;
                 self.set(d, bits)
             }
-            (Operation::Store(access), [memory, Operand::Vector(elements)]) => {
-                let first = self.vector_address(*access, memory, elements.len())?;
+            (Operation::Store(access), [memory, Operand::Vector(elements)]) if elements.len() == access.elements => {
+                let first = self.vector_address(*access, memory)?;
                 elements.iter().zip(0..).try_for_each(|(a, position)| {
                     self.store(*access, first + position * access.size_bytes as u64, self.value(a)?)
                 })
             }
-            (Operation::Store(access), [memory, a]) => self.store(*access, self.address(memory)?, self.value(a)?),
+            (Operation::Store(access @ Access { elements: 1, .. }), [memory, a]) => {
+                self.store(*access, self.address(memory)?, self.value(a)?)
+            }
             (&Operation::Atomic { function, space, size_bytes, returns: true }, [d, memory, a]) => {
                 let old = self.update(space, memory, size_bytes, self.value(a)?, function)?;
                 self.set(d, old)
@@ -330,9 +332,9 @@ impl Step<'_> {
     }
 
     /// The address of consecutive elements, which is aligned to all of them.
-    fn vector_address(&self, access: Access, memory: &Operand, count: usize) -> Result<u64, String> {
+    fn vector_address(&self, access: Access, memory: &Operand) -> Result<u64, String> {
         let address = self.address(memory)?;
-        let size = (access.size_bytes * count) as u64;
+        let size = (access.size_bytes * access.elements) as u64;
         if address.is_multiple_of(size) { Ok(address) } else { Err(format!("{address:#x} is not aligned to {size}")) }
     }
 
@@ -356,7 +358,7 @@ impl Step<'_> {
     }
 
     fn load(&mut self, access: Access, memory: &Operand, address: u64) -> Result<u64, String> {
-        let Access { space, size_bytes, is_signed } = access;
+        let Access { space, size_bytes, is_signed, .. } = access;
         let bits = match (space, memory) {
             (Space::Parameter, Operand::Parameter(_)) => memory::read(self.launch.parameters, address, size_bytes)?,
             (Space::Global, Operand::Memory(..)) => self.launch.global.read(address, size_bytes)?,

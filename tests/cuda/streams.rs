@@ -4,7 +4,7 @@
 //! accesses of the same memory are not ordered.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 
 use jit::prelude::*;
 use jit::{ErrorKind, with_device};
@@ -15,7 +15,7 @@ use jit_runtime::memory::Buffer;
 use super::{FIRST, SECOND, floats, is_alone, through_local_memory};
 
 /// A function of the driver for tests.
-fn of_driver<F: Copy>(name: &std::ffi::CStr) -> F {
+pub(super) fn of_driver<F: Copy>(name: &std::ffi::CStr) -> F {
     let path = std::ffi::CString::new(std::env::var("JIT_TEST_CUDA_DRIVER").unwrap()).unwrap();
     // SAFETY: the library is loaded already, and the caller knows the type of its function.
     unsafe {
@@ -27,9 +27,9 @@ fn of_driver<F: Copy>(name: &std::ffi::CStr) -> F {
 }
 
 /// Holds launches back until it is dropped.
-struct Held(extern "C" fn(bool));
+pub(super) struct Held(extern "C" fn(bool));
 
-fn hold() -> Held {
+pub(super) fn hold() -> Held {
     let held = Held(of_driver(c"fake_cuda_hold"));
     held.0(true);
     held
@@ -46,7 +46,7 @@ fn streams() -> usize {
 }
 
 /// Runs a function on a thread of its own, which ends.
-fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+pub(super) fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
 
@@ -241,6 +241,49 @@ fn streams_of_threads_that_have_ended_are_used_again() {
 
 // one device: a GPU of a driver for tests
 #[test]
+fn many_threads_share_streams_in_the_order_of_their_data() {
+    /// More than there may be streams of launches.
+    const THREADS: usize = 100;
+    const MOST_STREAMS: usize = 32;
+    if !is_alone("streams::many_threads_share_streams_in_the_order_of_their_data", "") {
+        return;
+    }
+    let (x, before, held) = (numbers(100), streams(), hold());
+    let firsts: [OnceLock<Float>; THREADS] = std::array::from_fn(|_| OnceLock::new());
+    let barrier = Barrier::new(THREADS + 1);
+    let sums: Vec<Float> = std::thread::scope(|scope| {
+        let work = |thread: usize| {
+            let (x, firsts, barrier) = (&x, &firsts, &barrier);
+            move || {
+                firsts[thread].set(evaluated(x * thread as f32)).ok().unwrap();
+                barrier.wait();
+                // Threads far away, which may have the same stream or another one.
+                let others = [1, 7, 32, 64].map(|distance| firsts[(thread + distance) % THREADS].get().unwrap());
+                let sum = evaluated(others[0] + others[1] + others[2] + others[3]);
+                // Until then all threads have their streams.
+                barrier.wait();
+                evaluated(&sum + firsts[thread].get().unwrap())
+            }
+        };
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(work(thread))).collect();
+        barrier.wait();
+        barrier.wait();
+        assert_eq!(streams(), before + MOST_STREAMS);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    drop(held);
+    for (thread, sum) in sums.iter().enumerate() {
+        let factor: usize = [0, 1, 7, 32, 64].map(|distance| (thread + distance) % THREADS).iter().sum();
+        let expected: Vec<f32> = (0..100).map(|number| (number * factor) as f32).collect();
+        assert_eq!(sum.to_vec().unwrap(), expected, "thread {thread}");
+    }
+    jit::sync().unwrap();
+    assert_eq!(elsewhere(|| evaluated(&x * 2.0)).to_vec().unwrap(), doubled(100));
+    assert_eq!(streams(), before + MOST_STREAMS, "the streams of threads that have ended are used again");
+}
+
+// one device: a GPU of a driver for tests
+#[test]
 fn memory_is_freed_when_no_stream_uses_it() {
     let test = "streams::memory_is_freed_when_no_stream_uses_it";
     if !is_alone(test, "") {
@@ -357,7 +400,7 @@ fn step(x: &Float, scale: &Float) -> Float {
 }
 
 #[jit]
-fn noted(x: &Float) -> Float {
+pub(super) fn noted(x: &Float) -> Float {
     jit::print!("x = {}", x);
     assert!(x < 1e6, "x is small");
     x * 0.5

@@ -14,6 +14,8 @@ pub mod library;
 pub mod llvm;
 #[cfg(loads_code)]
 mod loader;
+mod multiples;
+mod neighbours;
 #[cfg(any(test, feature = "random"))]
 mod random;
 pub(crate) mod scratch;

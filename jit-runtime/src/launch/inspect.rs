@@ -37,7 +37,7 @@ pub fn observe(launch: Launch, checks: Option<Checks>) -> Result<Option<NotFinit
     let entry = Arc::new(Entry::uncached(kernel.clone(), options, Box::new(code), (label, site)));
     let preparation = Preparation::none(CacheOutcome::Compiled);
     let held = arguments.clone();
-    start(Ready { entry, width, reduce_block, arguments, label, site, preparation, checks })?;
+    start(Ready { entry, width, reduce_block, arguments, label, site, preparation, checks }, None)?;
     wait(&held)?;
     if let Some(found) = observer.written() {
         return Ok(Some(found));

@@ -49,7 +49,7 @@ use crate::cancel;
 use crate::config::Device;
 use crate::ir::{Kernel, Value};
 use crate::log::{self, Level};
-use crate::machine::{self, Machine, failures, fork};
+use crate::machine::{self, Batch, Machine, failures, fork};
 use crate::stats::{self, Preparation};
 use crate::{Error, Label, Site};
 
@@ -179,7 +179,7 @@ impl Prepared {
     ///
     /// As [`launch`].
     pub fn start(self) -> Result<(), Error> {
-        start(self.ready)
+        start(self.ready, None)
     }
 }
 
@@ -231,8 +231,8 @@ pub(crate) fn code_options(
     Ok(machine::of(device)?.code_options(kernel, width, arguments))
 }
 
-/// Runs a launch whose code is available.
-pub(crate) fn start(ready: Ready) -> Result<(), Error> {
+/// Runs a launch whose code is available, or adds it to a batch.
+pub(crate) fn start(ready: Ready, batch: Option<&mut dyn Batch>) -> Result<(), Error> {
     check::arguments(&ready)?;
     let is_hit = ready.preparation.outcome.is_hit();
     stats::count_launch(&ready.entry.launches, ready.width, is_hit);
@@ -240,7 +240,10 @@ pub(crate) fn start(ready: Ready) -> Result<(), Error> {
         let hit = if is_hit { "hit" } else { "miss" };
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
     });
-    machine::of(ready.entry.facts.device)?.launch(ready)
+    match batch {
+        Some(batch) => batch.launch(ready),
+        None => machine::of(ready.entry.facts.device)?.launch(ready),
+    }
 }
 
 /// Returns when all earlier launches of the process are done. The calling thread takes part in the work.

@@ -6,7 +6,7 @@
 
 use crate::config::Device;
 use crate::log;
-use crate::machine::{self, Machine, fork, library};
+use crate::machine::{self, Batch, Machine, fork, library};
 use crate::{Error, Site, stats};
 
 pub use crate::machine::library::{
@@ -22,11 +22,19 @@ pub use crate::machine::library::{
 /// another device; no memory for intermediate results; a failure of an earlier launch whose results this one reads, if
 /// it ran at once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
+    launch_in(launch, None)
+}
+
+/// As [`launch`], or adds it to a batch.
+pub(crate) fn launch_in(launch: Launch, batch: Option<&mut dyn Batch>) -> Result<(), Error> {
     log::check_environment()?;
     fork::watch();
     launch.check()?;
     stats::end_look_ups();
-    machine::of(launch.device)?.call(launch)
+    match batch {
+        Some(batch) => batch.call(launch),
+        None => machine::of(launch.device)?.call(launch),
+    }
 }
 
 /// Lists the positions of the true elements, as `u32`. Waits until the mask is written and counted. The positions may

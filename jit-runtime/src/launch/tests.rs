@@ -100,7 +100,7 @@ fn run_closure(
     closure: impl Fn(Range<u64>, &[RawArgument]) + Send + Sync + 'static,
 ) -> Result<(), Error> {
     let entry = Arc::new(Entry::for_test(0, kernel, CodeOptions::default(), Box::new(Closure(closure))));
-    start(Ready {
+    let ready = Ready {
         entry,
         width,
         reduce_block: None,
@@ -109,7 +109,8 @@ fn run_closure(
         site: None,
         preparation: stats::Preparation::none(stats::CacheOutcome::Compiled),
         checks: None,
-    })
+    };
+    start(ready, None)
 }
 
 /// A small generator of test data (Marsaglia 2003).

@@ -76,11 +76,40 @@ pub(crate) trait Machine: Send + Sync {
     /// Runs or queues a library call that was checked.
     fn call(&self, launch: library::Launch) -> Result<(), Error>;
 
+    /// A batch for launches of replays, if several launches are to be queued together.
+    fn batch(&'static self) -> Option<Box<dyn Batch>> {
+        None
+    }
+
+    /// Queues a read of the first bytes of a buffer, so that more can be queued before its value is waited for. None if
+    /// reading at once costs as little.
+    fn read_late(&self, _buffer: &Arc<Buffer>, _size_bytes: usize) -> Result<Option<Box<dyn LateValue>>, Error> {
+        Ok(None)
+    }
+
     /// Lists the positions of the true elements of a mask that was checked, as `u32`. Waits until they are counted.
     fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error>;
 
     /// Returns when all earlier launches are done.
     fn wait_for_all(&self);
+}
+
+/// Launches that a machine queues together, and what it retains of them for the next ones of the same kernels.
+pub(crate) trait Batch: Send {
+    /// Adds a launch that was checked. It must be queued before anybody uses what it writes.
+    fn launch(&mut self, ready: Ready) -> Result<(), Error>;
+
+    /// Adds a library call that was checked.
+    fn call(&mut self, launch: library::Launch) -> Result<(), Error>;
+
+    /// Queues what was added.
+    fn queue(&mut self) -> Result<(), Error>;
+}
+
+/// A value that is being read.
+pub(crate) trait LateValue: Send {
+    /// Waits for it.
+    fn wait(self: Box<Self>, target: &mut [u8]) -> Result<(), Error>;
 }
 
 /// The machine of a device: a choice with one branch for the host, whose launches may take less than a microsecond.
@@ -183,6 +212,17 @@ macro_rules! select {
     };
 }
 
+impl Selected {
+    /// As [`Machine::batch`].
+    #[inline]
+    pub(crate) fn batch(self) -> Option<Box<dyn Batch>> {
+        match self {
+            Selected::Host => None,
+            Selected::Other(machine) => machine.batch(),
+        }
+    }
+}
+
 impl Machine for Selected {
     #[inline]
     fn capabilities(&self) -> Capabilities {
@@ -212,6 +252,11 @@ impl Machine for Selected {
     #[inline]
     fn call(&self, launch: library::Launch) -> Result<(), Error> {
         select!(self, machine => machine.call(launch))
+    }
+
+    #[inline]
+    fn read_late(&self, buffer: &Arc<Buffer>, size_bytes: usize) -> Result<Option<Box<dyn LateValue>>, Error> {
+        select!(self, machine => machine.read_late(buffer, size_bytes))
     }
 
     #[inline]

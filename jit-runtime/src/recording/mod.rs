@@ -17,12 +17,14 @@
 //! | all values that follow from the sizes of the inputs, cached between replays | `bound` |
 //! | memory that is retained between replays | `kept` |
 //! | launching | `replay` |
+//! | launches that the machine queues together | `batches` |
 //! | short kernels one after another, without launching them | `chain` |
 //! | which short kernels may run tile by tile | `tiles` |
 //! | host calls between launches | `host` |
 //! | its kernels, for reports | `kernels` |
 //! | recordings in files | `file` |
 
+mod batches;
 mod bound;
 mod chain;
 pub mod file;

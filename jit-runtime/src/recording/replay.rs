@@ -16,6 +16,7 @@ use crate::memory::Buffer;
 use crate::stats::{CacheOutcome, Preparation};
 use crate::{Error, ErrorKind, Site, cancel, log};
 
+use super::batches::Batches;
 use super::bound::{self, Bound, Code};
 use super::chain::Tables;
 use super::repeat::Running;
@@ -88,6 +89,8 @@ pub(crate) struct State {
     pub(super) counts: Vec<usize>,
     /// The loops that the replay is in.
     pub(super) loops: Vec<Running>,
+    /// Launches that are about to be queued together.
+    pub(super) batches: Batches,
 }
 
 impl Recording {
@@ -160,14 +163,24 @@ impl Recording {
         state.counts.clear();
         state.loops.clear();
         self.give_memory(bound, given, state)?;
+        let outcome = self.launch_steps(bound, given, state);
+        // Also those before a failure: they have all that they need.
+        let queued = state.batches.queue();
+        outcome.and_then(|replayed| queued.map(|()| replayed))
+    }
+
+    fn launch_steps(&self, bound: &Bound, given: ReplayInputs<'_>, state: &mut State) -> Result<Replayed, Error> {
         let mut next = 0;
         while let Some(step) = self.steps.get(next) {
+            if !matches!(step, Step::Kernel(_) | Step::Library(_)) {
+                state.batches.queue()?;
+            }
             next = match step {
                 Step::Loop(inner) => self.enter(next, inner, state)?,
                 Step::Repeat(end) => self.repeat(next, end, state)?,
                 _ => {
                     let code = bound.codes[next].as_ref();
-                    match self.launch(step, code, given, state)? {
+                    match self.launch(next, code, given, state)? {
                         Replayed::Done => {}
                         rejected @ Replayed::Rejected(_) => return Ok(rejected),
                     }
@@ -282,11 +295,12 @@ impl Recording {
     /// Launches a step.
     fn launch(
         &self,
-        step: &Step,
+        number: usize,
         code: Option<&Code>,
         given: ReplayInputs<'_>,
         state: &mut State,
     ) -> Result<Replayed, Error> {
+        let step = &self.steps[number];
         for slot in step.slots() {
             if state.slots[slot.index()].is_none() && !step.makes(slot) {
                 let memory = Buffer::alloc(self.bytes_of(slot.index(), &state.values));
@@ -295,8 +309,8 @@ impl Recording {
             }
         }
         match step {
-            Step::Kernel(kernel) => self.launch_kernel(kernel, code, given, state).map(|()| Replayed::Done),
-            Step::Library(work) => self.launch_library(work, given, state).map(|()| Replayed::Done),
+            Step::Kernel(kernel) => self.launch_kernel((number, kernel), code, given, state).map(|()| Replayed::Done),
+            Step::Library(work) => self.launch_library((number, work), given, state).map(|()| Replayed::Done),
             Step::Count(count) => self.count(count, given, state),
             Step::Test(test) => self.test(test, state),
             Step::Host(host) => self.call_host(host, given, state),
@@ -306,10 +320,10 @@ impl Recording {
 
     fn launch_kernel(
         &self,
-        kernel: &KernelStep,
+        (number, kernel): (usize, &KernelStep),
         code: Option<&Code>,
         given: ReplayInputs<'_>,
-        state: &State,
+        state: &mut State,
     ) -> Result<(), Error> {
         let is_done = |&(from, to): &(SlotId, SlotId)| {
             let [from, to] = [from, to].map(|slot| state.slots[slot.index()].as_ref().map(Arc::as_ptr));
@@ -335,7 +349,7 @@ impl Recording {
             Bind::Scalar(scalar) => Argument::Scalar(bound::bits(*scalar, &state.values, given.scalars)),
         };
         let arguments = kernel.arguments.iter().map(argument);
-        launch::start(Ready {
+        let ready = Ready {
             entry: Arc::clone(&code.entry),
             width,
             reduce_block: kernel.reduce_block.map(|block| state.values[block.index()]),
@@ -344,10 +358,16 @@ impl Recording {
             site: kernel.site,
             preparation: Preparation::none(CacheOutcome::Recording),
             checks: kernel.checks.clone(),
-        })
+        };
+        launch::start(ready, state.batches.at(number, machine::of(self.device)?))
     }
 
-    fn launch_library(&self, work: &LibraryStep, given: ReplayInputs<'_>, state: &State) -> Result<(), Error> {
+    fn launch_library(
+        &self,
+        (number, work): (usize, &LibraryStep),
+        given: ReplayInputs<'_>,
+        state: &mut State,
+    ) -> Result<(), Error> {
         let operands = |slots: &[SlotId]| slots.iter().map(|slot| self.operand(*slot, state)).collect();
         let call = match work.fill {
             Some(scalar) => native::Call::Fill(bound::bits(scalar, &state.values, given.scalars)),
@@ -357,7 +377,8 @@ impl Recording {
             }
         };
         let (inputs, outputs) = (operands(&work.inputs), operands(&work.outputs));
-        native::launch(native::Launch { device: self.device, call, inputs, outputs, site: work.site })
+        let launch = native::Launch { device: self.device, call, inputs, outputs, site: work.site };
+        native::launch_in(launch, state.batches.at(number, machine::of(self.device)?))
     }
 
     /// Lists the true elements of a mask; afterwards the sizes that depend on their number are known.

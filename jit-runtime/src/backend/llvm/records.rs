@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::analysis::{Analysis, Shape};
 use super::rows::Row;
+use crate::backend::neighbours::{ScatterRun, scatter_runs};
 use crate::ir::{BinaryOp, Inst, Kernel, Op, ParamId, TOP, Value};
 
 /// The most elements of a record: their vectors are in registers at the same time.
@@ -42,10 +43,11 @@ impl Records {
         if analysis.rows.rows.is_empty() && !kernel.region(TOP).insts.iter().any(is_plain) {
             return Records::default();
         }
-        let mut finder = Finder { places: Places::new(kernel, analysis), open: Vec::new(), complete: Vec::new() };
-        let read = analysis.rows.rows.iter().map(|row| finder.places.read_by(row)).collect();
-        kernel.region(TOP).insts.iter().for_each(|inst| finder.add(inst));
-        let mut written = finder.complete;
+        let places = Places::new(kernel, analysis);
+        let read = analysis.rows.rows.iter().map(|row| places.read_by(row)).collect();
+        let place = |index| places.of(index).map(|place| (place.first, place.column as i64));
+        let runs = scatter_runs(kernel.region(TOP), place);
+        let mut written: Vec<Record> = runs.into_iter().filter_map(|run| places.written_by(run)).collect();
         // Scatters are found by their buffer and index.
         let counts = scatters(kernel, &written);
         written.retain(|record| record.elements.iter().all(|&(index, _)| counts[&(record.buffer, index)] == 1));
@@ -129,53 +131,14 @@ impl<'a> Places<'a> {
         let is_whole = place.column as i64 + row.start == 0 && row.columns.len() as u64 == place.count;
         (is_whole && row.mask.is_none()).then_some(place.number)
     }
-}
 
-/// Scatters that are not all there yet.
-struct Open {
-    buffer: ParamId,
-    first: Value,
-    elements: Vec<Option<(Value, Value)>>,
-}
-
-struct Finder<'a> {
-    places: Places<'a>,
-    open: Vec<Open>,
-    complete: Vec<Record>,
-}
-
-impl Finder<'_> {
-    fn add(&mut self, inst: &Inst) {
-        match inst.op {
-            Op::Scatter { reduce: None, buffer, index, value, mask: None } => self.add_scatter(buffer, index, value),
-            Op::Load(buffer)
-            | Op::Store { buffer, .. }
-            | Op::Gather { buffer, .. }
-            | Op::Scatter { buffer, .. }
-            | Op::Atomic { buffer, .. }
-            | Op::CompareExchange { buffer, .. } => self.open.retain(|open| open.buffer != buffer),
-            ref op if op.has_regions() => self.open.clear(),
-            _ => {}
-        }
-    }
-
-    fn add_scatter(&mut self, buffer: ParamId, index: Value, value: Value) {
-        let found = self.places.of(index);
-        let is_same =
-            |open: &Open| found.as_ref().is_some_and(|place| open.buffer == buffer && open.first == place.first);
-        // A scatter to the same buffer at other places may overwrite what an earlier one has written.
-        self.open.retain(|open| open.buffer != buffer || is_same(open));
-        let Some(Place { first, number, count, column }) = found else { return };
-        let position = self.open.iter().position(is_same).unwrap_or_else(|| {
-            self.open.push(Open { buffer, first, elements: vec![None; count as usize] });
-            self.open.len() - 1
-        });
-        let elements = &mut self.open[position].elements;
-        if elements[column as usize].replace((index, value)).is_some() {
-            self.open.remove(position);
-        } else if let Some(elements) = elements.iter().copied().collect::<Option<Vec<_>>>() {
-            self.open.remove(position);
-            self.complete.push(Record { buffer, number, elements, last: index });
-        }
+    /// The record that a run of scatters writes as a whole.
+    fn written_by(&self, run: ScatterRun) -> Option<Record> {
+        let ScatterRun { buffer, mask: None, mut scatters, .. } = run else { return None };
+        let last = scatters.last()?.index;
+        let Place { number, count, .. } = self.of(last)?;
+        scatters.sort_by_key(|scattered| scattered.offset);
+        let elements = scatters.iter().map(|scattered| (scattered.index, scattered.value)).collect();
+        (scatters.len() as u64 == count).then_some(Record { buffer, number, elements, last })
     }
 }

@@ -1,14 +1,16 @@
 //! Gathers of neighbouring elements: each lane reads a row of memory as a whole.
 //!
 //! Gathers from one buffer under one mask, whose indices are one value plus consecutive constants, read a row in each
-//! lane: the components of a vector, the weights of a cell, a point and its neighbours. One wide load replaces the
-//! loads of several elements, and a hardware gather takes about as long as loading its elements one by one.
+//! lane ([`neighbours`](crate::backend::neighbours)): the components of a vector, the weights of a cell, a point and
+//! its neighbours. One wide load replaces the loads of several elements, and a hardware gather takes about as long as
+//! loading its elements one by one.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::analysis::{Analysis, Shape};
-use crate::ir::{Access, BinaryOp, Kernel, Op, Param, ParamId, Region, Type, Value};
+use crate::backend::neighbours::{GatherRun, Offsets, gather_runs, is_wide};
+use crate::ir::{Access, Kernel, Param, ParamId, Value};
 
 /// Gathers that are executed together.
 #[derive(Debug)]
@@ -41,23 +43,14 @@ pub(super) struct Rows {
     roles: FxHashMap<Value, Role>,
 }
 
-/// The common properties of the gathers of a row: buffer, the base value of their indices, mask.
-type Key = (ParamId, Value, Option<Value>);
-
-/// A gather that may be part of a row.
-struct Candidate {
-    result: Value,
-    index: Value,
-    offset: i64,
-}
-
 impl Rows {
     /// Finds the rows of a kernel.
     pub(super) fn of(kernel: &Kernel, analysis: &Analysis) -> Rows {
         let mut rows = Rows::default();
-        let definitions = additions(kernel);
+        let offsets = Offsets::of(kernel);
+        let is_candidate = |result, buffer, index| is_candidate(kernel, analysis, result, buffer, index);
         for region in &kernel.regions {
-            rows.search(kernel, analysis, &definitions, region);
+            gather_runs(region, &offsets, is_candidate).into_iter().for_each(|run| rows.add(run));
         }
         rows
     }
@@ -67,78 +60,23 @@ impl Rows {
         self.roles.get(&result).copied()
     }
 
-    fn search(&mut self, kernel: &Kernel, analysis: &Analysis, additions: &Additions, region: &Region) {
-        // In the order in which they are found, since the code must not depend on hashes.
-        let mut groups: Vec<(Key, Vec<Candidate>)> = Vec::new();
-        for inst in &region.insts {
-            let Op::Gather { buffer, index, mask } = inst.op else { continue };
-            if !is_candidate(kernel, analysis, inst.first, buffer, index) {
-                continue;
-            }
-            let (base, offset) = additions.get(&index).copied().unwrap_or((index, 0));
-            let candidate = Candidate { result: inst.first, index, offset };
-            match groups.iter_mut().find(|(key, _)| *key == (buffer, base, mask)) {
-                Some((_, group)) => group.push(candidate),
-                None => groups.push(((buffer, base, mask), vec![candidate])),
-            }
+    /// Creates a row for a run of more than one element.
+    fn add(&mut self, run: GatherRun) {
+        let GatherRun { buffer, mask, gathers, .. } = run;
+        let start = gathers[0].offset;
+        let mut columns = vec![SmallVec::new(); (gathers[gathers.len() - 1].offset - start) as usize + 1];
+        if columns.len() == 1 {
+            return;
         }
-        for ((buffer, _, mask), group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
-            self.add_runs(buffer, mask, group);
+        for gathered in &gathers {
+            columns[(gathered.offset - start) as usize].push(gathered.result);
+            self.roles.insert(gathered.result, Role::Other);
         }
+        let Some(first) = gathers.iter().min_by_key(|gathered| gathered.position) else { return };
+        self.roles.insert(first.result, Role::First(self.rows.len() as u32));
+        let indices = gathers.iter().map(|gathered| gathered.index).collect();
+        self.rows.push(Row { buffer, index: first.index, start: start - first.offset, mask, indices, columns });
     }
-
-    /// Creates a row for each run of consecutive offsets.
-    fn add_runs(&mut self, buffer: ParamId, mask: Option<Value>, mut group: Vec<Candidate>) {
-        group.sort_by_key(|candidate| candidate.offset);
-        for run in group.chunk_by(|a, b| b.offset - a.offset <= 1) {
-            let start = run[0].offset;
-            let mut columns = vec![SmallVec::new(); (run[run.len() - 1].offset - start) as usize + 1];
-            if columns.len() == 1 {
-                continue;
-            }
-            for candidate in run {
-                columns[(candidate.offset - start) as usize].push(candidate.result);
-                self.roles.insert(candidate.result, Role::Other);
-            }
-            // Values are numbered in the order of the code.
-            let Some(first) = run.iter().min_by_key(|candidate| candidate.result) else { continue };
-            self.roles.insert(first.result, Role::First(self.rows.len() as u32));
-            let indices = run.iter().map(|candidate| candidate.index).collect();
-            self.rows.push(Row { buffer, index: first.index, start: start - first.offset, mask, indices, columns });
-        }
-    }
-}
-
-/// For each sum of a value and a constant: both.
-type Additions = FxHashMap<Value, (Value, i64)>;
-
-fn additions(kernel: &Kernel) -> Additions {
-    let insts = || kernel.regions.iter().flat_map(|region| &region.insts);
-    let constant = |inst: &crate::ir::Inst| match inst.op {
-        Op::Const(ty, bits) if is_wide(ty) => {
-            Some((inst.first, crate::ir::scalar::cast(signed(ty), Type::I64, bits) as i64))
-        }
-        _ => None,
-    };
-    let constants: FxHashMap<Value, i64> = insts().filter_map(constant).collect();
-    let addition = |inst: &crate::ir::Inst| match inst.op {
-        Op::Binary(BinaryOp::Add, a, b) => match (constants.get(&a), constants.get(&b)) {
-            (None, Some(&offset)) => Some((inst.first, (a, offset))),
-            (Some(&offset), None) => Some((inst.first, (b, offset))),
-            _ => None,
-        },
-        _ => None,
-    };
-    // Distant offsets are not neighbours, and sums of them could overflow.
-    insts().filter_map(addition).filter(|(_, (_, offset))| offset.unsigned_abs() < 1 << 30).collect()
-}
-
-pub(super) fn is_wide(ty: Type) -> bool {
-    matches!(ty, Type::I32 | Type::U32 | Type::I64 | Type::U64)
-}
-
-fn signed(ty: Type) -> Type {
-    if ty.size_bytes() == 4 { Type::I32 } else { Type::I64 }
 }
 
 /// Whether a gather reads different elements in each lane, from memory that does not change.

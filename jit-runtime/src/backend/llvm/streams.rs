@@ -14,7 +14,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::analysis::{Analysis, Shape};
-use super::rows::is_wide;
+use crate::backend::neighbours::is_wide;
 use crate::ir::{Access, BinaryOp, Kernel, Op, Param, ParamId, Region, RegionId, TOP, Type, Value};
 
 /// The elements that are read at once.

@@ -9,7 +9,7 @@ use super::kernels::Prepared;
 use super::memory::Block;
 use crate::Error;
 use crate::backend::RawArgument;
-use crate::backend::cuda::driver::Failed;
+use crate::backend::cuda::driver::{Failed, Node};
 use crate::backend::cuda::library::Plan;
 use crate::cache::Entry;
 use crate::ir::{ReduceOp, Type};
@@ -67,5 +67,10 @@ impl Parts {
     /// Queues the launches that combine. The context is current.
     pub(super) fn queue(&self, stream: sys::CUstream) -> Result<(), Failed> {
         self.prepared.queue(stream)
+    }
+
+    /// The launches that combine.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        self.prepared.nodes()
     }
 }

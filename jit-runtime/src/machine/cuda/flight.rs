@@ -14,7 +14,7 @@ use super::event::Event;
 use super::stream::Stream;
 use crate::backend::cuda::driver::{Failed, Gpu};
 use crate::memory::failure::Failure;
-use crate::memory::order::{self, Pending};
+use crate::memory::order::{self, Pending, Registration};
 use crate::stats::now_ns;
 use crate::sync::{Condvar, Mutex};
 use crate::{Error, ErrorKind, Label, Site, fork};
@@ -44,7 +44,7 @@ pub(super) struct Flight {
     failure: OnceLock<Arc<Failure>>,
     /// Once it is queued: the event behind it, and one before it if its time is wanted. If none could be recorded, it
     /// is done, or the device is lost.
-    events: OnceLock<Option<Events>>,
+    events: OnceLock<Option<Arc<Events>>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -61,7 +61,7 @@ enum State {
     Done,
 }
 
-/// Points before and behind a launch.
+/// Points before and behind a launch, or several that are queued together.
 pub(super) struct Events {
     pub(super) start: Option<Event>,
     pub(super) end: Event,
@@ -101,17 +101,22 @@ impl Wanted {
 }
 
 impl Flight {
+    /// Registers launches of one stream at their buffers, at once: no launch of another stream is between them.
+    pub(super) fn register(flights: &[Arc<Self>]) {
+        let registration = order::begin_registration();
+        flights.iter().for_each(|flight| flight.register_with(&registration));
+    }
+
     /// Registers at the buffers. Launches of its own stream are in order anyway.
-    pub(super) fn register(self: &Arc<Self>) {
+    fn register_with(self: &Arc<Self>, registration: &Registration) {
         let pending: Arc<dyn Pending> = Arc::<Flight>::clone(self);
         let mut before = self.before.lock();
-        let registration = order::begin_registration();
         for Accessed { buffer, writes, .. } in &*self.accessed.lock() {
             if *writes {
-                let others = buffer.accesses().register_write(&registration, &pending);
+                let others = buffer.accesses().register_write(registration, &pending);
                 others.into_iter().for_each(|other| self.come_after(&mut before, other));
             } else {
-                let writer = buffer.accesses().register_read(&registration, &pending);
+                let writer = buffer.accesses().register_read(registration, &pending);
                 writer.into_iter().for_each(|writer| self.come_after(&mut before, writer));
             }
         }
@@ -173,8 +178,13 @@ impl Flight {
         failed.into_iter().for_each(|failure| _ = self.failure.set(failure));
     }
 
+    /// Why it has failed, if it has; it is done.
+    pub(super) fn failure(&self) -> Option<&Arc<Failure>> {
+        self.failure.get()
+    }
+
     /// It is queued.
-    pub(super) fn set_queued(&self, events: Option<Events>) {
+    pub(super) fn set_queued(&self, events: Option<Arc<Events>>) {
         let _ = self.events.set(events);
         *self.state.lock() = State::Queued;
         self.changed.notify_all();

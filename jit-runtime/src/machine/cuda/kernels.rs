@@ -7,9 +7,10 @@ use cudarc::driver::sys;
 use rustc_hash::FxHashMap;
 
 use super::Cuda;
+use super::batch::Work;
 use super::memory::Block;
 use crate::backend::cuda::code::link_routine;
-use crate::backend::cuda::driver::{self, Failed, Gpu, Module};
+use crate::backend::cuda::driver::{self, Failed, Gpu, Module, Node};
 use crate::backend::cuda::library::{Device, Plan, Routine};
 use crate::cache::routines::{self, StoredRoutine};
 use crate::dump::{self, Form};
@@ -75,6 +76,27 @@ impl Prepared {
             // SAFETY: the plan passes the parameters that the code takes; whoever queues keeps this and the operands.
             unsafe { launch.code.launch(launch.shape, &launch.parameters, stream) }
         })
+    }
+}
+
+impl Prepared {
+    /// The launches.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        self.launches.iter().map(|launch| {
+            let owner: Arc<Module> = Arc::clone(&launch.code);
+            Node { module: &launch.code, owner, shape: launch.shape, parameters: &launch.parameters }
+        })
+    }
+}
+
+impl Work for Prepared {
+    fn queue(&self, machine: &Cuda, stream: sys::CUstream) -> Result<(), Error> {
+        self.queue(stream).map_err(|failed| machine.gpu.error("a library call", failed))
+    }
+
+    fn add_nodes<'a>(&'a self, nodes: &mut Vec<Node<'a>>) -> bool {
+        nodes.extend(self.nodes());
+        true
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use cudarc::driver::sys;
 
+use super::batch::{Item, Work};
 use super::combine::Parts;
 use super::flight::Wanted;
 use super::grids::{Grids, Lanes};
@@ -13,7 +14,7 @@ use super::pinned::Pinned;
 use super::{Argument, Cuda, Ready};
 use crate::backend::RawArgument;
 use crate::backend::cuda::code::Code;
-use crate::backend::cuda::driver::{Failed, Module, check};
+use crate::backend::cuda::driver::{Failed, Module, Node, check};
 use crate::cache::Entry;
 use crate::cancel::Token;
 use crate::ir::Type;
@@ -53,22 +54,22 @@ struct Checked {
 }
 
 /// Queues a launch.
-pub(super) fn launch(machine: &Cuda, mut ready: Ready) -> Result<(), Error> {
+pub(super) fn launch(machine: &Cuda, ready: Ready) -> Result<(), Error> {
+    prepare(machine, ready)?.submit(machine)
+}
+
+/// Prepares a launch, so that it can be queued.
+pub(super) fn prepare(machine: &Cuda, mut ready: Ready) -> Result<Item, Error> {
     let checks = ready.checks.take();
-    let stream = machine.streams.of_thread()?;
     let plan = Plan::of(machine, &ready, checks.as_ref());
     let plan = Arc::new(plan.map_err(|error| error.of_memory_for(ready.label, ready.site))?);
     let time = Arc::new(AtomicU64::new(0));
     let watched = stats::record_queued(&time, |time| ready.record(time), || ready.traffic());
-    let (label, site, token) = (ready.label, ready.site, Token::current());
+    let (label, site, token) = (ready.label, ready.site, Some(Token::current()));
     let kept = Arc::clone(&plan);
     let afterwards = Box::new(move || checks.map_or(Ok(()), |checks| kept.check(&checks)));
     let wanted = Wanted { accessed: ready.into_accessed(), label, site, observed: (time, watched), afterwards };
-    stream.submit(wanted, |stream| {
-        token.check(label, site)?;
-        plan.queue(machine, stream)
-    });
-    Ok(())
+    Ok(Item { wanted, work: plan, token })
 }
 
 /// The code of a launch.
@@ -104,7 +105,23 @@ impl Plan {
         Ok(Plan { entry, grids, _scratch: scratch, parts, checked })
     }
 
-    /// Calls the driver. The context is current.
+    /// Looks at the notes of a launch that is done.
+    fn check(&self, checks: &Checks) -> Result<(), Error> {
+        checks.outcome(|argument, ty, element| {
+            let found = self
+                .checked
+                .iter()
+                .find(|checked| checked.argument == argument && (element + 1) * ty.size_bytes() <= checked.size_bytes);
+            let checked = found.expect("all elements that checks read were copied");
+            // SAFETY: the copy is done.
+            let bytes = unsafe { checked.copy.bytes(checked.size_bytes) };
+            let bytes = &bytes[element * ty.size_bytes()..][..ty.size_bytes()];
+            bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+        })
+    }
+}
+
+impl Work for Plan {
     fn queue(&self, machine: &Cuda, stream: sys::CUstream) -> Result<(), Error> {
         let error = |failed| machine.gpu.error("a launch", failed);
         let module = &code_of(&self.entry)?.module;
@@ -120,19 +137,16 @@ impl Plan {
         Ok(())
     }
 
-    /// Looks at the notes of a launch that is done.
-    fn check(&self, checks: &Checks) -> Result<(), Error> {
-        checks.outcome(|argument, ty, element| {
-            let found = self
-                .checked
-                .iter()
-                .find(|checked| checked.argument == argument && (element + 1) * ty.size_bytes() <= checked.size_bytes);
-            let checked = found.expect("all elements that checks read were copied");
-            // SAFETY: the copy is done.
-            let bytes = unsafe { checked.copy.bytes(checked.size_bytes) };
-            let bytes = &bytes[element * ty.size_bytes()..][..ty.size_bytes()];
-            bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
-        })
+    fn add_nodes<'a>(&'a self, nodes: &mut Vec<Node<'a>>) -> bool {
+        let Ok(code) = code_of(&self.entry) else { return false };
+        let are_launches = self.checked.is_empty() && self.grids.iter().all(|grid| grid.indirect.is_none());
+        let of_grid = |grid: &'a Queued| {
+            let owner: Arc<Entry> = Arc::clone(&self.entry);
+            Node { module: &code.module, owner, shape: grid.shape, parameters: &grid.parameters }
+        };
+        nodes.extend(self.grids.iter().map(of_grid));
+        self.parts.iter().for_each(|parts| nodes.extend(parts.nodes()));
+        are_launches
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use cudarc::driver::sys;
 
+use super::batch::Item;
 use super::flight::{Afterwards, Wanted};
 use super::kernels::Prepared;
 use super::{Cuda, host_calls};
@@ -43,14 +44,18 @@ impl<'a> Work<'a> {
         afterwards: Afterwards,
         queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let stream = machine.streams.of_thread()?;
+        machine.streams.of_thread()?.submit(self.wanted(afterwards), queue);
+        Ok(())
+    }
+
+    /// Counts the work, which is about to be queued.
+    fn wanted(self, afterwards: Afterwards) -> Wanted {
         let access = |writes: bool| {
             move |operand: &Operand| Accessed { buffer: Arc::clone(&operand.buffer), reads: !writes, writes }
         };
         let accessed = self.inputs.iter().map(access(false)).chain(self.outputs.iter().map(access(true))).collect();
         let (label, site, observed) = (self.label, self.site, self.observe());
-        stream.submit(Wanted { accessed, label, site, observed, afterwards }, queue);
-        Ok(())
+        Wanted { accessed, label, site, observed, afterwards }
     }
 
     fn observe(&self) -> Observed {
@@ -66,8 +71,8 @@ impl<'a> Work<'a> {
         (time, watched)
     }
 
-    /// Queues the launches of a plan.
-    fn run(self, machine: &Cuda, plan: &Plan) -> Result<(), Error> {
+    /// Prepares the launches of a plan, so that they can be queued.
+    fn prepare(self, machine: &Cuda, plan: &Plan) -> Result<Item, Error> {
         let addresses = |operands: &[Operand]| operands.iter().map(|o| o.buffer.address()).collect::<Vec<_>>();
         let prepared = Prepared::of(machine, plan, &addresses(self.inputs), &addresses(self.outputs));
         let prepared = Arc::new(prepared.map_err(|error| match self.site {
@@ -79,9 +84,12 @@ impl<'a> Work<'a> {
             drop(kept);
             Ok(())
         });
-        self.submit(machine, afterwards, |stream| {
-            prepared.queue(stream).map_err(|failed| machine.gpu.error("a library call", failed))
-        })
+        Ok(Item { wanted: self.wanted(afterwards), work: prepared, token: None })
+    }
+
+    /// Queues the launches of a plan.
+    fn run(self, machine: &Cuda, plan: &Plan) -> Result<(), Error> {
+        self.prepare(machine, plan)?.submit(machine)
     }
 }
 
@@ -91,6 +99,15 @@ pub(super) fn call(machine: &Cuda, launch: library::Launch) -> Result<(), Error>
     match plan_of(&launch) {
         Some(plan) => Work::of_call(&launch).run(machine, &plan),
         None => host_calls::call(machine, launch),
+    }
+}
+
+/// Prepares a call, so that it can be queued. It is returned if the host makes it.
+pub(super) fn prepare(machine: &Cuda, launch: library::Launch) -> Result<Result<Item, library::Launch>, Error> {
+    machine.gpu.check()?;
+    match plan_of(&launch) {
+        Some(plan) => Work::of_call(&launch).prepare(machine, &plan).map(Ok),
+        None => Ok(Err(launch)),
     }
 }
 

@@ -20,6 +20,8 @@
 //! | kernels: parameters, and what checks read | `launch` |
 //! | their grids, and scratch memory | `grids` |
 //! | reductions over several blocks of threads | `combine` |
+//! | launches of replays that are queued together | `batch` |
+//! | values that the host reads later | `late` |
 //! | library calls, and which are the host's | `library_calls` |
 //! | their launches: code and memory of plans | `kernels` |
 //! | those that the host makes on copies | `host_calls` |
@@ -31,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::backend::cuda::driver::{self, Gpu};
 use crate::backend::{CodeOptions, Effort};
-use crate::config::Device;
+use crate::config::{self, Device};
 use crate::ir::Kernel;
 use crate::memory::devices::{Peaks, Reporter};
 use crate::memory::{Buffer, DeviceMemory, Remote};
@@ -39,8 +41,9 @@ use crate::sync::Mutex;
 use crate::{Error, Site};
 
 use super::library::{self, Operand};
-use super::{Argument, Capabilities, Machine, Ready};
+use super::{Argument, Batch, Capabilities, LateValue, Machine, Ready};
 
+mod batch;
 mod combine;
 mod copies;
 mod event;
@@ -48,6 +51,7 @@ mod flight;
 mod grids;
 mod host_calls;
 mod kernels;
+mod late;
 mod launch;
 mod library_calls;
 mod memory;
@@ -181,6 +185,15 @@ impl Machine for Cuda {
 
     fn call(&self, launch: library::Launch) -> Result<(), Error> {
         library_calls::call(self, launch)
+    }
+
+    fn batch(&'static self) -> Option<Box<dyn Batch>> {
+        let has_graphs = config::get().has_cuda_graphs && driver::get().is_ok_and(|driver| driver.has_graphs);
+        has_graphs.then(|| Box::new(batch::Batch::new(self)) as Box<dyn Batch>)
+    }
+
+    fn read_late(&self, buffer: &Arc<Buffer>, size_bytes: usize) -> Result<Option<Box<dyn LateValue>>, Error> {
+        late::read(self, buffer, size_bytes).map(Some)
     }
 
     fn compress(&self, mask: &Operand, device: Device, site: Option<Site>) -> Result<Operand, Error> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cudarc::driver::sys;
+use smallvec::SmallVec;
 
 use super::event::{Event, new_stream};
 use super::flight::{Events, Flight, Wanted};
@@ -19,6 +20,9 @@ use crate::{Error, ErrorKind};
 
 /// A thread that has queued so many waits for the oldest one.
 const MOST_IN_FLIGHT: usize = 1024;
+
+/// Launches that are queued together.
+type Flights = SmallVec<[Arc<Flight>; 1]>;
 
 /// A stream of one GPU.
 pub(super) struct Stream {
@@ -83,24 +87,45 @@ impl Stream {
 
     /// Queues a launch after those that were queued before, and those at its buffers: the function calls the driver for
     /// it. If that fails, so has the launch.
-    pub(super) fn submit(self: &Arc<Self>, wanted: Wanted, queue: impl FnOnce(sys::CUstream) -> Result<(), Error>) {
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
+    ) -> Arc<Flight> {
+        let flights = self.submit_all([wanted], queue);
+        Arc::clone(&flights[0])
+    }
+
+    /// As [`Stream::submit`], for several launches that are queued together, in their order.
+    pub(super) fn submit_all(
+        self: &Arc<Self>,
+        wanted: impl IntoIterator<Item = Wanted>,
+        queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
+    ) -> Flights {
         while self.flights.lock().len() >= MOST_IN_FLIGHT && self.retire_oldest() {}
         let mut order = self.order.lock();
-        *order += 1;
-        let flight = wanted.on(self, *order);
-        flight.register();
-        let (outcome, events) = self.queue(&flight, queue);
-        outcome.err().into_iter().for_each(|error| flight.fail(error));
-        flight.set_queued(events);
-        self.flights.lock().push_back(flight);
+        let number = |wanted: Wanted| {
+            *order += 1;
+            wanted.on(self, *order)
+        };
+        let flights: Flights = wanted.into_iter().map(number).collect();
+        Flight::register(&flights);
+        let (outcome, events) = self.queue(&flights, queue);
+        let events = events.map(Arc::new);
+        for flight in &flights {
+            outcome.as_ref().err().into_iter().for_each(|error| flight.fail(error.clone()));
+            flight.set_queued(events.clone());
+        }
+        self.flights.lock().extend(flights.iter().cloned());
         drop(order);
         self.arrived.notify_one();
+        flights
     }
 
     /// Queues the work between events. A part of it may have been queued even if it fails.
     fn queue(
         &self,
-        flight: &Flight,
+        flights: &[Arc<Flight>],
         queue: impl FnOnce(sys::CUstream) -> Result<(), Error>,
     ) -> (Result<(), Error>, Option<Events>) {
         let refused = |failed: Failed| self.gpu.error("queueing a launch", failed);
@@ -108,8 +133,8 @@ impl Stream {
             Ok(context) => context,
             Err(failed) => return (Err(refused(failed)), None),
         };
-        flight.wait_on_stream(self.raw);
-        let is_timed = flight.is_timed();
+        flights.iter().for_each(|flight| flight.wait_on_stream(self.raw));
+        let is_timed = flights.iter().any(|flight| flight.is_timed());
         let mark = || {
             let event = Event::new(self.gpu, is_timed)?;
             event.record(self.raw)?;

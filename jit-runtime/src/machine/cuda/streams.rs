@@ -1,7 +1,8 @@
 //! The streams of a GPU: each thread that launches has one, from its first launch until it ends.
 //!
-//! A stream is made when no other one is free, and never destroyed: when its thread ends it goes to another thread,
-//! once all that is queued on it is done.
+//! A stream is never destroyed: when its thread ends it goes to another thread, once all that is queued on it is done.
+//! If there are many threads at a time, some share a stream. That costs them parallelism, but changes nothing else:
+//! launches register and are queued under a lock of their stream, so its order is that of their data.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,15 +12,22 @@ use crate::Error;
 use crate::backend::cuda::driver::Gpu;
 use crate::sync::Mutex;
 
+/// The most streams of a GPU. The driver maps them to at most 32 queues of the hardware, so more would not run at once.
+const MOST: usize = 32;
+
 /// The streams of one GPU.
 pub(super) struct Streams {
     gpu: &'static Gpu,
-    all: Mutex<Vec<Arc<Stream>>>,
-    /// Those of no thread. Work may still be queued on them.
-    free: Mutex<Vec<Arc<Stream>>>,
+    all: Mutex<Vec<Shared>>,
 }
 
-/// A stream of a thread, which is given back on drop.
+/// A stream, and how many threads have it.
+struct Shared {
+    stream: Arc<Stream>,
+    threads: usize,
+}
+
+/// The stream of a thread, which is given back on drop.
 pub(super) struct Own {
     streams: Arc<Streams>,
     stream: Arc<Stream>,
@@ -32,7 +40,7 @@ thread_local! {
 
 impl Streams {
     pub(super) fn new(gpu: &'static Gpu) -> Arc<Streams> {
-        Arc::new(Streams { gpu, all: Mutex::default(), free: Mutex::default() })
+        Arc::new(Streams { gpu, all: Mutex::default() })
     }
 
     /// The stream of the calling thread. A thread whose variables are gone has it for one launch only.
@@ -52,29 +60,36 @@ impl Streams {
     fn take(self: &Arc<Self>) -> Result<Own, Error> {
         // In a forked process the lock may be held by a thread that does not exist.
         self.gpu.check()?;
-        let free = {
-            let mut free = self.free.lock();
-            let idle = free.iter().position(|stream| stream.is_idle());
-            idle.map(|idle| free.swap_remove(idle))
+        let mut all = self.all.lock();
+        let place = match all.iter().position(|shared| shared.threads == 0 && shared.stream.is_idle()) {
+            Some(idle) => idle,
+            None if all.len() < MOST => {
+                all.push(Shared { stream: Stream::start(self.gpu)?, threads: 0 });
+                all.len() - 1
+            }
+            None => fewest_threads(&all),
         };
-        let stream = match free {
-            Some(stream) => stream,
-            None => self.make()?,
-        };
-        Ok(Own { streams: Arc::clone(self), stream })
+        all[place].threads += 1;
+        Ok(Own { streams: Arc::clone(self), stream: Arc::clone(&all[place].stream) })
     }
 
-    fn make(&self) -> Result<Arc<Stream>, Error> {
-        let stream = Stream::start(self.gpu)?;
-        self.all.lock().push(Arc::clone(&stream));
-        Ok(stream)
+    fn give_back(&self, stream: &Arc<Stream>) {
+        let mut all = self.all.lock();
+        let shared = all.iter_mut().find(|shared| Arc::ptr_eq(&shared.stream, stream));
+        shared.expect("streams are never destroyed").threads -= 1;
     }
 
     /// Returns when all launches that were queued before are done.
     pub(super) fn wait_for_all(&self) {
-        let all = self.all.lock().clone();
+        let all: Vec<_> = self.all.lock().iter().map(|shared| Arc::clone(&shared.stream)).collect();
         all.iter().for_each(|stream| stream.wait_for_all());
     }
+}
+
+/// The place of a stream that as few threads have as any other one.
+fn fewest_threads(all: &[Shared]) -> usize {
+    let places = all.iter().enumerate().min_by_key(|(_, shared)| shared.threads);
+    places.map_or(0, |(place, _)| place)
 }
 
 impl std::ops::Deref for Own {
@@ -89,7 +104,7 @@ impl Drop for Own {
     fn drop(&mut self) {
         // In a forked process the lock may be held by a thread that does not exist.
         if self.streams.gpu.is_of_this_process() {
-            self.streams.free.lock().push(Arc::clone(&self.stream));
+            self.streams.give_back(&self.stream);
         }
     }
 }

@@ -7,11 +7,13 @@
 //! |---|---|
 //! | codes of the driver as errors | `failed` |
 //! | GPUs: properties, contexts | `gpu` |
+//! | launches that are queued by one call | `graph` |
 //! | PTX to machine code | `link` |
 //! | code in the memory of a GPU | `module` |
 
 mod failed;
 mod gpu;
+mod graph;
 mod link;
 mod module;
 
@@ -21,6 +23,7 @@ use cudarc::driver::sys;
 
 pub(crate) use failed::{Failed, check};
 pub(crate) use gpu::Gpu;
+pub(crate) use graph::{Graph, Node};
 pub(crate) use link::link;
 pub(crate) use module::Module;
 
@@ -83,10 +86,23 @@ const FUNCTIONS: [&str; 47] = [
     "cuStreamWaitEvent",
 ];
 
+/// Those of graphs, which drivers have since CUDA 12.0.
+const GRAPH_FUNCTIONS: [&str; 7] = [
+    "cuGraphAddKernelNode_v2",
+    "cuGraphCreate",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuGraphExecKernelNodeSetParams_v2",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
+];
+
 /// The driver, which works.
 pub(crate) struct Driver {
     /// The version of CUDA that it supports, major and minor.
     pub(crate) version: (u32, u32),
+    /// Whether it has graphs.
+    pub(crate) has_graphs: bool,
     /// The version by which its compiler is told from others: of CUDA, and of the driver where the system states it.
     pub(crate) build: String,
     gpus: Vec<OnceLock<Gpu>>,
@@ -196,16 +212,15 @@ fn load() -> Result<Driver, Missing> {
     }
     // SAFETY: the library was found.
     let library = unsafe { sys::culib() };
-    for name in FUNCTIONS {
-        // SAFETY: the function is only looked for.
-        if unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err() {
-            return Err(missing(
-                format!("the driver is too old: it has no function `{name}`"),
-                "install a newer driver",
-            ));
-        }
+    // SAFETY: the function is only looked for.
+    let is_missing = |name: &str| unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err();
+    if let Some(name) = FUNCTIONS.iter().find(|name| is_missing(name)) {
+        let reason = format!("the driver is too old: it has no function `{name}`");
+        return Err(missing(reason, "install a newer driver"));
     }
-    start().map_err(|failed| missing(failed.to_string(), "`nvidia-smi` tells whether the driver works"))?.check()
+    let has_graphs = !GRAPH_FUNCTIONS.iter().any(|name| is_missing(name));
+    let started = start(has_graphs);
+    started.map_err(|failed| missing(failed.to_string(), "`nvidia-smi` tells whether the driver works"))?.check()
 }
 
 /// Loads the library that tests use in place of the driver, if they say so. The loader then finds it by its name.
@@ -219,7 +234,7 @@ fn load_for_tests() {
 }
 
 /// Initialises the driver.
-fn start() -> Result<Driver, Failed> {
+fn start(has_graphs: bool) -> Result<Driver, Failed> {
     let (mut version, mut count) = (0, 0);
     // SAFETY: the functions exist, and the targets are valid.
     unsafe {
@@ -229,7 +244,7 @@ fn start() -> Result<Driver, Failed> {
     }
     let version = (version as u32 / 1000, version as u32 % 1000 / 10);
     let build = build(version);
-    Ok(Driver { version, build, gpus: (0..count.clamp(0, 256)).map(|_| OnceLock::new()).collect() })
+    Ok(Driver { version, build, has_graphs, gpus: (0..count.clamp(0, 256)).map(|_| OnceLock::new()).collect() })
 }
 
 /// Drivers of one version of CUDA differ, also in how they compile. Linux states the version of the kernel's module,

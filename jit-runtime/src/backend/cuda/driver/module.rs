@@ -52,6 +52,10 @@ impl Module {
         Ok(())
     }
 
+    pub(super) fn function(&self) -> sys::CUfunction {
+        self.function
+    }
+
     /// Queues a launch. The context must be current.
     ///
     /// # Safety
@@ -64,20 +68,37 @@ impl Module {
         parameters: &[u8],
         stream: sys::CUstream,
     ) -> Result<(), Failed> {
-        let mut size_bytes = parameters.len();
-        // The marks of the driver before the bytes and their number.
-        let mut extra: [*mut c_void; 5] = [
-            ptr::without_provenance_mut(1),
-            parameters.as_ptr().cast_mut().cast(),
-            ptr::without_provenance_mut(2),
-            (&raw mut size_bytes).cast(),
-            ptr::null_mut(),
-        ];
-        let (function, extra) = (self.function, extra.as_mut_ptr());
+        let mut parameters = Parameters::of(parameters);
+        let (function, extra) = (self.function, parameters.extra());
         // SAFETY: the function belongs to this module; the rest is the caller's promise. The driver copies the bytes.
         let code =
             unsafe { sys::cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, ptr::null_mut(), extra) };
         check("cuLaunchKernel", code)
+    }
+}
+
+/// The bytes of parameters, as the driver takes them.
+pub(super) struct Parameters<'a> {
+    bytes: &'a [u8],
+    size_bytes: usize,
+    extra: [*mut c_void; 5],
+}
+
+impl<'a> Parameters<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        Parameters { bytes, size_bytes: bytes.len(), extra: [ptr::null_mut(); 5] }
+    }
+
+    /// The list that describes them: marks of the driver, the bytes and their number. It is valid until this moves.
+    pub(super) fn extra(&mut self) -> *mut *mut c_void {
+        self.extra = [
+            ptr::without_provenance_mut(1),
+            self.bytes.as_ptr().cast_mut().cast(),
+            ptr::without_provenance_mut(2),
+            (&raw mut self.size_bytes).cast(),
+            ptr::null_mut(),
+        ];
+        self.extra.as_mut_ptr()
     }
 }
 

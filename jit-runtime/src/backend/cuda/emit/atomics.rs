@@ -74,7 +74,8 @@ impl Emitter<'_> {
         mask: Option<Value>,
     ) {
         let (ty, operand) = (self.ty(value), self.operand(value));
-        let (memory, guard) = self.indexed(buffer, index, mask);
+        let index = self.index(index);
+        let (memory, guard) = self.indexed(buffer, &index, mask);
         let result = result.map(|result| self.result(result));
         if let Some(result) = result {
             self.clear(result);
@@ -194,7 +195,8 @@ impl Emitter<'_> {
         mask: Option<Value>,
     ) {
         let ty = self.ty(value);
-        let (memory, guard) = self.indexed(buffer, index, mask);
+        let index = self.index(index);
+        let (memory, guard) = self.indexed(buffer, &index, mask);
         let (old, is_replaced) = (self.result(result), self.result(Value(result.0 + 1)));
         self.clear(old);
         self.clear(is_replaced);

@@ -31,7 +31,7 @@ impl Emitter<'_> {
         let kernel = self.kernel;
         for (position, inst) in kernel.region(TOP).insts.iter().enumerate() {
             if inst.values().any(|value| self.is_uniform[value.index()]) {
-                self.inst(inst, kernel.lines.of(TOP, position));
+                self.inst(TOP, position);
             }
         }
     }

@@ -114,7 +114,8 @@ impl Emitter<'_> {
     /// The state space and place of an element, and whether the index is in range.
     fn local_element(&mut self, local: LocalId, index: Value) -> (&'static str, Operand, Guard) {
         let memory = self.kernel.local(local);
-        let (index, is_in_range) = self.checked_index(index, &memory.len.into());
+        let index = self.index(index);
+        let (index, is_in_range) = self.checked_index(&index, &memory.len.into());
         let guard = (is_in_range, true);
         match self.locals[local.index()] {
             Place::Device(address) => ("local", self.element(address, &index, memory.ty), guard),

@@ -4,6 +4,12 @@ use super::super::ptx::{Class, Guard, Operand, Register, memory_type};
 use super::{Code, Emitter};
 use crate::ir::{Access, AtomicOp, Param, ParamId, ReduceOp, Type, Value};
 
+/// An integer that elements are accessed at.
+pub(super) struct Index {
+    pub(super) ty: Type,
+    pub(super) operand: Operand,
+}
+
 impl Code {
     /// The memory of an element of a buffer.
     pub(in crate::backend::cuda) fn element(&mut self, base: Register, index: &Operand, ty: Type) -> Operand {
@@ -80,7 +86,7 @@ impl Code {
 
 impl Emitter<'_> {
     /// The state space of loads from a buffer: the read-only cache, if the kernel does not write it.
-    fn space(&self, buffer: ParamId) -> &'static str {
+    pub(super) fn space(&self, buffer: ParamId) -> &'static str {
         match self.kernel.param(buffer) {
             Param::Buffer { access: Access::Read, .. } => "global.nc",
             _ => "global",
@@ -105,6 +111,11 @@ impl Emitter<'_> {
     }
 
     pub(super) fn gather(&mut self, result: Value, buffer: ParamId, index: Value, mask: Option<Value>) {
+        let index = self.index(index);
+        self.gather_at(result, buffer, &index, mask);
+    }
+
+    pub(super) fn gather_at(&mut self, result: Value, buffer: ParamId, index: &Index, mask: Option<Value>) {
         let (ty, space) = (self.ty(result), self.space(buffer));
         let (memory, guard) = self.indexed(buffer, index, mask);
         let d = self.result(result);
@@ -122,15 +133,33 @@ impl Emitter<'_> {
         if let Some(op) = reduce {
             return self.atomic(None, AtomicOp::Reduce(op), buffer, index, value, mask);
         }
-        let (memory, guard) = self.indexed(buffer, index, mask);
+        let index = self.index(index);
+        let (memory, guard) = self.indexed(buffer, &index, mask);
         let (ty, value) = (self.ty(value), self.operand(value));
         self.store_to("global", Some(guard), ty, memory, &value);
     }
 
+    /// An index of the kernel.
+    pub(super) fn index(&self, index: Value) -> Index {
+        Index { ty: self.ty(index), operand: self.operand(index) }
+    }
+
     /// The memory of the element at an index, and where it may be accessed: the mask is on and the index in range.
-    pub(super) fn indexed(&mut self, buffer: ParamId, index: Value, mask: Option<Value>) -> (Operand, Guard) {
+    pub(super) fn indexed(&mut self, buffer: ParamId, index: &Index, mask: Option<Value>) -> (Operand, Guard) {
+        let length = self.length(buffer).into();
+        self.below(buffer, index, &length, mask)
+    }
+
+    /// As [`Emitter::indexed`], in a part of the buffer that has a length of its own.
+    pub(super) fn below(
+        &mut self,
+        buffer: ParamId,
+        index: &Index,
+        length: &Operand,
+        mask: Option<Value>,
+    ) -> (Operand, Guard) {
         let (ty, base) = (self.kernel.param(buffer).ty(), self.pointer(buffer));
-        let (index, is_in_range) = self.checked_index(index, &self.length(buffer).into());
+        let (index, is_in_range) = self.checked_index(index, length);
         let memory = self.element(base, &index, ty);
         let Some(mask) = mask else { return (memory, (is_in_range, true)) };
         let is_on = self.register(Class::Predicate);
@@ -138,17 +167,19 @@ impl Emitter<'_> {
         self.write("and.pred", is_on, &[is_in_range.into(), mask]);
         (memory, (is_on, true))
     }
+}
 
+impl Code {
     /// An index in 32 bits, and whether it is below a length of 32 bits. A negative one is not.
-    pub(super) fn checked_index(&mut self, index: Value, length: &Operand) -> (Operand, Register) {
-        let (ty, operand) = (self.ty(index), self.operand(index));
-        if Class::of(ty) == Class::Long {
+    pub(super) fn checked_index(&mut self, index: &Index, length: &Operand) -> (Operand, Register) {
+        let Index { ty, operand } = index;
+        if Class::of(*ty) == Class::Long {
             let wide_length = match length {
                 Operand::Register(_) => self.compute_one("cvt.u64.u32", Class::Long, length),
                 literal => literal.clone(),
             };
-            let is_in_range = self.test("setp.lt.u64", &operand, wide_length);
-            return (self.compute("cvt.u32.u64", Class::Word, &[operand]), is_in_range);
+            let is_in_range = self.test("setp.lt.u64", operand, wide_length);
+            return (self.compute_one("cvt.u32.u64", Class::Word, operand), is_in_range);
         }
         let limit = match length {
             // As an unsigned number, a negative index may be below a length of more than 31 bits.
@@ -157,7 +188,7 @@ impl Emitter<'_> {
             }
             _ => length.clone(),
         };
-        let is_in_range = self.test("setp.lt.u32", &operand, limit);
-        (operand, is_in_range)
+        let is_in_range = self.test("setp.lt.u32", operand, limit);
+        (operand.clone(), is_in_range)
     }
 }

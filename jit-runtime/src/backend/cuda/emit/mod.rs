@@ -17,6 +17,7 @@ mod memory;
 mod reduce;
 mod remainder;
 mod uniform;
+mod vectors;
 
 use std::ops::{Deref, DerefMut};
 
@@ -38,6 +39,7 @@ pub(super) fn function(name: &str, kernel: &Kernel, target: Target, comments: Co
         layout: &layout,
         literals: vec![None; kernel.types.len()],
         is_uniform: uniform::uniform_values(kernel),
+        vectors: vectors::Vectors::of(kernel),
         arguments: None,
         pointers: vec![None; kernel.params.len()],
         lengths: vec![None; kernel.params.len()],
@@ -60,6 +62,8 @@ struct Emitter<'a> {
     literals: Vec<Option<Operand>>,
     /// The values that are computed before the loop over lanes.
     is_uniform: Vec<bool>,
+    /// Accesses to several elements.
+    vectors: vectors::Vectors,
     /// The address of the arguments, if they are not passed by value.
     arguments: Option<Register>,
     /// The address of each buffer.
@@ -170,7 +174,7 @@ impl Emitter<'_> {
         let kernel = self.kernel;
         for (position, inst) in kernel.region(region).insts.iter().enumerate() {
             if !inst.values().any(|value| self.is_uniform[value.index()]) {
-                self.inst(inst, kernel.lines.of(region, position));
+                self.inst(region, position);
             }
         }
     }
@@ -185,9 +189,13 @@ impl Emitter<'_> {
         self.lines.push(Line::Comment(text));
     }
 
-    fn inst(&mut self, inst: &Inst, line: Option<Site>) {
+    fn inst(&mut self, region: RegionId, position: usize) {
+        let inst = &self.kernel.region(region).insts[position];
         if self.comments == Comments::Instructions {
-            self.comment(inst, line);
+            self.comment(inst, self.kernel.lines.of(region, position));
+        }
+        if let Some(role) = self.vectors.role(region, position) {
+            return self.vector(role);
         }
         let first = inst.first;
         match inst.op {

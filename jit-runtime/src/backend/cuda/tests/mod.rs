@@ -6,6 +6,7 @@ mod library;
 mod operations;
 mod ptxas;
 mod random;
+mod vectors;
 
 use std::ops::Range;
 

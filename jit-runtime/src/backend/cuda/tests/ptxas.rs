@@ -61,7 +61,7 @@ fn tempfile() -> PathBuf {
     folder
 }
 
-fn accepts_all(kernels: &[(String, Kernel)]) {
+pub(super) fn accepts_all(kernels: &[(String, Kernel)]) {
     let Some(ptxas) = ptxas() else { return };
     for target in TARGETS {
         let mut module = Module::new(target, Comments::None);

@@ -10,6 +10,7 @@ mod data;
 mod file;
 mod files;
 mod first_steps;
+mod habits;
 mod halves;
 mod init;
 mod nested;

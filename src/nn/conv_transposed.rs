@@ -107,15 +107,21 @@ impl<T: FloatElement, const AXES: usize> ConvTransposed<T, AXES> {
 
     /// Returns the length of an axis of the result.
     #[track_caller]
-    fn length_of_result(&self, x: &Tensor<T>, axis: usize) -> usize {
-        let (length, kernel) = (x.size(axis + 2).get(), self.weight.size(axis + 2).get());
+    fn length_of_result(&self, x: &Tensor<T>, axis: usize) -> Size {
+        let (length, kernel) = (x.size(axis + 2), self.weight.size(axis + 2));
         let (stride, dilation, more) = (self.strides[axis], self.dilations[axis], self.output_paddings[axis]);
-        let whole = (length.max(1) - 1) * stride + dilation * (kernel.max(1) - 1) + 1 + more;
-        let left = whole.checked_sub(2 * self.paddings[axis]).filter(|&left| left > 0 && length > 0);
-        match left {
-            Some(left) if more == 0 || more < stride.max(dilation) => left,
-            _ => self.refuse(x),
+        if length == 0 || (more > 0 && more >= stride.max(dilation)) {
+            self.refuse(x);
         }
+        let reach = if kernel == 0 { kernel } else { (kernel - 1) * dilation };
+        let (whole, left_out) = ((length - 1) * stride + reach + 1 + more, 2 * self.paddings[axis]);
+        if left_out == 0 {
+            return whole;
+        }
+        if whole <= left_out {
+            self.refuse(x);
+        }
+        whole - left_out
     }
 
     #[cold]
@@ -150,7 +156,7 @@ impl<T: FloatElement, const AXES: usize> Module<Tensor<T>> for ConvTransposed<T,
             dilations: self.dilations.to_vec(),
             groups: self.groups,
         };
-        let lengths: Vec<usize> = (0..AXES).map(|axis| self.length_of_result(x, axis)).collect();
+        let lengths: Vec<Size> = (0..AXES).map(|axis| self.length_of_result(x, axis)).collect();
         let y = x.convolve_transposed(&self.weight, &window, &lengths);
         let Some(bias) = &self.bias else { return y };
         let mut shape = vec![Size::from(1); AXES + 2];

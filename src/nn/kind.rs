@@ -128,8 +128,19 @@ fn axes_at_end(numbers: &[usize], elements: usize) -> Option<SmallVec<[Size; 4]>
 /// Returns which of the arrays of a value that can be replaced are trained, in order. If the value has parameters, they
 /// are; if it has none, as a struct of plain arrays, all are.
 pub(crate) fn are_trained(tree: &(impl Traverse + ?Sized)) -> Vec<bool> {
+    kinds_of_parameters(tree).map(|(kind, wanted)| kind == wanted).collect()
+}
+
+/// Returns which of the arrays of a value that can be replaced are parameters, trained or not, in order; as
+/// [`are_trained`], all if it has none.
+pub(crate) fn are_parameters(tree: &(impl Traverse + ?Sized)) -> Vec<bool> {
+    kinds_of_parameters(tree).map(|(kind, wanted)| kind == wanted || kind == Kind::FrozenParameter).collect()
+}
+
+/// Returns the kind of each array that can be replaced, and the kind of those that are trained.
+fn kinds_of_parameters(tree: &(impl Traverse + ?Sized)) -> impl Iterator<Item = (Kind, Kind)> {
     let kinds: Vec<Kind> = entries(tree).into_iter().map(|entry| entry.kind).collect();
     let has_parameters = kinds.iter().any(|kind| matches!(kind, Kind::Parameter | Kind::FrozenParameter));
     let trained = if has_parameters { Kind::Parameter } else { Kind::Plain };
-    kinds.into_iter().map(|kind| kind == trained).collect()
+    kinds.into_iter().map(move |kind| (kind, trained))
 }

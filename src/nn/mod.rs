@@ -119,7 +119,7 @@ pub use traced::Traced;
 #[doc(inline)]
 pub use jit_macros::Convert;
 
-pub(crate) use kind::are_trained;
+pub(crate) use kind::{are_parameters, are_trained};
 pub(crate) use model::change_settings;
 pub(crate) use state::path_of;
 

@@ -78,7 +78,7 @@ pub struct Traced<M> {
 /// use jit::nn::{BatchNorm1d, Linear, Model, Module};
 /// use jit::prelude::*;
 ///
-/// let net = (Linear::new(3, 4, &mut jit::random::rng(1)), BatchNorm1d::<f32>::new(4));
+/// let net = (Linear::new(3, 4, &mut jit::random::rng(1)), BatchNorm1d::new(4));
 /// let mut traced = jit::trace(net, &Tensor::<f32>::zeros([32, 3]))?;
 /// let x = Tensor::<f32>::arange(96).reshape([32, 3]);
 /// traced.forward(&x);

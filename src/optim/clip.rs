@@ -15,22 +15,13 @@ fn mapped<P: Traverse + Clone>(rule: &mut impl FloatRule, gradients: &P) -> P {
 #[must_use]
 #[track_caller]
 pub fn clip_norm<P: Traverse + Clone>(gradients: &P, bound: f32) -> P {
-    struct Squares(Float64);
-    impl FloatRule for Squares {
-        fn apply<T: FloatElement>(&mut self, _: usize, g: Vec<Array<T>>) -> Vec<Array<T>> {
-            self.0 = &self.0 + g[0].cast::<f64>().squared_norm();
-            g
-        }
-    }
     struct Scale(Float64);
     impl FloatRule for Scale {
         fn apply<T: FloatElement>(&mut self, _: usize, g: Vec<Array<T>>) -> Vec<Array<T>> {
             vec![(g[0].cast::<f64>() * &self.0).cast::<T>()]
         }
     }
-    let mut squares = Squares(Float64::from(0.0));
-    let gradients = &mapped(&mut squares, gradients);
-    let norm = squares.0.sqrt();
+    let norm = super::combine::squares(gradients).sqrt();
     let bound = f64::from(bound);
     let scale = norm.le(bound).select(1.0, bound / &norm);
     mapped(&mut Scale(scale), gradients)

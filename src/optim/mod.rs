@@ -38,6 +38,9 @@
 //! | leave out arrays or elements in one step | [`Optimizer::step_masked`] |
 //! | leave out what had no gradient | [`Optimizer::with_skip`] |
 //! | bound the gradients | [`clip_norm`], [`clip_value`] |
+//! | add up the gradients of several batches | [`accumulate`], [`zeros_like`], [`scaled`] |
+//! | know or penalise the size of gradients or parameters | [`norm`], [`squared_norm`] |
+//! | average the parameters over many steps | [`Average`] |
 //! | train in halves | [`LossScaler`] |
 //! | write a method of your own | [`Method`] |
 //!
@@ -45,6 +48,7 @@
 
 mod adam;
 mod clip;
+mod combine;
 mod group;
 mod leaf;
 mod loss_scaler;
@@ -58,6 +62,7 @@ mod sgd;
 
 pub use adam::{Adam, AdamMethod, AdamW, AdamWMethod};
 pub use clip::{clip_norm, clip_value};
+pub use combine::{Average, accumulate, norm, scaled, squared_norm, zeros_like};
 pub use loss_scaler::LossScaler;
 pub use method::Method;
 pub use momentum::{Momentum, MomentumMethod};

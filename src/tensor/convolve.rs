@@ -6,7 +6,7 @@ use jit_core::native::{self, AXES, Convolution, Sought};
 use super::Tensor;
 use super::convolve_derivatives::{correlated_with_gradients, transposed};
 use super::lengths::{Sizes, is, is_same_shape, number, product};
-use super::shape::element_count;
+use super::shape::{Shape, element_count};
 use super::view::{coordinates, number_of};
 use crate::Site;
 use crate::{Array, Mask, Number, Size, UInt, jit};
@@ -156,13 +156,14 @@ impl<T: Number> Tensor<T> {
     /// When the convolution of such an input has another shape than this tensor.
     #[must_use]
     #[track_caller]
-    pub fn convolve_transposed(&self, kernel: &Tensor<T>, window: &Window, lengths: &[usize]) -> Self {
+    pub fn convolve_transposed(&self, kernel: &Tensor<T>, window: &Window, lengths: impl Into<Shape>) -> Self {
+        let lengths = lengths.into().known();
         let is_possible = self.ndim() == kernel.ndim() && self.ndim() == lengths.len() + 2;
         if !is_possible {
             refuse(&self.shape, &kernel.shape, window);
         }
         let mut input = Sizes::from_slice(&[self.shape[0], kernel.shape[1] * window.groups]);
-        input.extend(lengths.iter().map(|&length| Size::from(length)));
+        input.extend(lengths);
         match Correlation::new(&input, &kernel.shape, window) {
             Some(plan) if is_same_shape(&plan.shape, &self.shape) => transposed(self, kernel, &input, window),
             Some(plan) => {

@@ -75,7 +75,7 @@ pub use edges::Edge;
 pub use index::{Ellipsis, Index, IntoIndex};
 pub use make::Nested;
 pub use shape::{Axes, Axis, Shape, keep_dims};
-pub(crate) use steps::{join_steps, steps_of};
+pub(crate) use steps::{join_steps, sliced, steps_of};
 
 /// An array of elements in row-major order, with the lengths of its axes.
 ///

@@ -11,7 +11,7 @@ use jit_core::native;
 
 use super::Tensor;
 use super::lengths::{Sizes, number, product};
-use crate::{Array, FloatElement, Result, Size, UInt, s};
+use crate::{Array, Element, FloatElement, Result, Size, UInt, s};
 
 /// Up to this number of steps, each lane finds its step.
 const FEW: usize = 4;
@@ -35,8 +35,9 @@ pub(crate) fn join_steps<T: FloatElement>(steps: &[Tensor<T>]) -> Tensor<T> {
     }
 }
 
+/// Returns the parts, each of which reads the tensor.
 #[track_caller]
-fn sliced<T: FloatElement>(x: &Tensor<T>) -> Vec<Tensor<T>> {
+pub(crate) fn sliced<T: Element>(x: &Tensor<T>) -> Vec<Tensor<T>> {
     let mut steps = Vec::with_capacity(x.shape[0].get());
     for place in 0..x.shape[0].get() {
         steps.push(x.slice(s![place]));

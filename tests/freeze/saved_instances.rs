@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use jit::freeze::Frozen;
+use jit::freeze::{Frozen, FrozenInput, Recordable};
 use jit::prelude::*;
 use jit::{Element, Result};
 
@@ -117,6 +117,78 @@ fn generic_functions_are_saved_for_each_type() {
         operated::<Doubled, 1>(&x());
         assert_eq!(operated::stats().recordings, 1);
         operated::clear();
+        Ok(())
+    });
+}
+
+/// Something that scales arrays.
+trait Scales {
+    fn scaled(&self, x: &Float) -> Float;
+}
+
+impl Scales for Scale<f32> {
+    fn scaled(&self, x: &Float) -> Float {
+        x * &self.by
+    }
+}
+
+impl Scales for Float {
+    fn scaled(&self, x: &Float) -> Float {
+        x + self
+    }
+}
+
+/// Types without a name: alone, in an option, beside generics.
+#[freeze]
+fn scaled_by<const N: usize>(
+    by: &(impl Scales + FrozenInput),
+    x: &Float,
+    more: Option<&(impl Scales + FrozenInput + 'static)>,
+) -> Float {
+    let y = more.map_or_else(|| x.clone(), |more| more.scaled(x));
+    (0..N).fold(y, |y, _| by.scaled(&y))
+}
+
+impl Scale<f32> {
+    #[freeze]
+    pub(crate) fn change(&mut self, by: impl Scales + Recordable, x: &Float) -> Float {
+        self.by = by.scaled(&self.by);
+        self.scaled(x)
+    }
+}
+
+#[test]
+fn functions_of_impl_trait_are_saved_for_each_type() {
+    on_each_device(|| {
+        let [first, second, third] = [File::new("impl-1"), File::new("impl-2"), File::new("impl-3")];
+        let (one, other) = (scale(2.0_f32), Float::opaque(5.0));
+        let calls = || -> Result<_> {
+            let (x, mut own) = (floats(6, 3), scale(3.0_f32));
+            let first = scaled_by::<2>(&one, &x, Some(&other)).to_vec()?;
+            let second = scaled_by::<2>(&other, &x, Some(&other)).to_vec()?;
+            Ok((first, second, own.change(other.clone(), &x).to_vec()?, own.by.item()?))
+        };
+        let clear = || {
+            scaled_by::clear();
+            Scale::<f32>::change_clear();
+        };
+        clear();
+        let wanted = calls()?;
+        scaled_by::save::<2, Scale<f32>, Float>(&first)?;
+        scaled_by::save::<2, Float, Float>(&second)?;
+        Scale::change_save::<Float>(&third)?;
+        clear();
+        let refused = scaled_by::load::<2, Float, Float>(&first).unwrap_err().to_string();
+        assert!(refused.contains("the argument `by` is `&Array<f32>`, and was `&Scale<f32>`"), "{refused}");
+        let refused = scaled_by::load::<1, Float, Float>(&second).unwrap_err().to_string();
+        assert!(refused.contains("the generic arguments are <1, Array<f32>, Array<f32>>"), "{refused}");
+        scaled_by::load::<2, Scale<f32>, Float>(&first)?;
+        scaled_by::load::<2, Float, Float>(&second)?;
+        Scale::change_load::<Float>(&third)?;
+        assert_eq!(calls()?, wanted);
+        assert_eq!((scaled_by::stats().recordings, scaled_by::stats().replays), (0, 2), "{}", scaled_by::explain());
+        assert_eq!((Scale::<f32>::change_stats().recordings, Scale::<f32>::change_stats().replays), (0, 1));
+        clear();
         Ok(())
     });
 }

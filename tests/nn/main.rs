@@ -10,6 +10,7 @@ mod file;
 #[cfg(feature = "safetensors")]
 mod files;
 mod first_steps;
+mod habits;
 mod halves;
 mod init;
 mod nested;

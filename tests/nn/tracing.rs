@@ -200,7 +200,7 @@ fn tracing_computes_nothing_and_takes_no_memory() {
     let _compiled = large::compile(&example(), &example()).unwrap();
     let examples = Tensor::from_array(Float::placeholder(1 << 29), [1 << 26, 8]);
     let mut rng = jit::random::rng(1);
-    let net = (Linear::new(8, 16, &mut rng), BatchNorm1d::<f32>::new(16));
+    let net = (Linear::new(8, 16, &mut rng), BatchNorm1d::new(16));
     let traced = jit::trace(net, &examples).unwrap();
     let (stats, memory) = (jit::stats(), jit::memory());
     assert_eq!((stats.launches, traced.stats().recordings), (before.0.launches, 1));

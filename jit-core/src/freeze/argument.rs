@@ -251,11 +251,15 @@ pub fn copied<T: Recordable>(proxy: &T) -> T {
     proxy.clone()
 }
 
-/// Returns the type behind a reference argument, which may have no name: `&impl Trait`.
+/// Returns the type of an argument, behind the reference if it is one; it may have no name: `&impl Trait`.
 #[doc(hidden)]
 pub fn type_behind<T: ?Sized>(_: &T) -> PhantomData<fn(&T)> {
     PhantomData
 }
+
+/// Tells the compiler that an argument of the body has the type of the function's.
+#[doc(hidden)]
+pub const fn is_of_type<T: ?Sized>(_: &T, _: PhantomData<fn(&T)>) {}
 
 /// Called for each argument with a function that visits its arrays, and with whether the body may change it.
 pub type Visit<'a> = dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)) + 'a;

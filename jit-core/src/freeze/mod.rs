@@ -67,7 +67,7 @@ pub(crate) use again::Closure;
 pub use ahead::TracedFunction;
 pub use argument::{Argument, Arguments, FrozenInput, Recordable, ThreadSafe, Visit};
 #[doc(hidden)]
-pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};
+pub use argument::{ByValue, Exclusive, Shared, copied, is_of_type, lend, lend_mut, type_behind};
 #[doc(hidden)]
 pub use borrowing::{Borrowing, Lending, lend_parts};
 #[doc(hidden)]
@@ -85,7 +85,7 @@ pub(crate) use program::Program;
 pub use saved_closure::SavedAs;
 pub(crate) use saved_types::full_types_of;
 #[doc(hidden)]
-pub use saved_types::{Instance, instance};
+pub use saved_types::{HasFiles, Instance, instance, instance_beside, type_of};
 pub use untyped::{GivenArgument, GivenArray, UntypedFunction, UntypedResult};
 pub use untyped_layout::{ArgumentKind, UntypedArgument, UntypedReturn};
 #[doc(hidden)]

@@ -4,6 +4,7 @@
 //! elsewhere: arguments in each call, results when they are constructed.
 
 use std::any::{TypeId, type_name};
+use std::marker::PhantomData;
 
 use jit_runtime::recording::file::{Read, Reader, Writer};
 use jit_runtime::{Error, ErrorKind};
@@ -93,6 +94,28 @@ pub struct Instance {
 #[must_use]
 pub fn instance<F>(_: &F) -> Instance {
     Instance { of: typeid::of::<F>(), name: type_name::<F>() }
+}
+
+/// Returns the instantiation of a function by that of one in the type beside it, without the name of this type.
+#[must_use]
+pub fn instance_beside<F>(function: &F) -> Instance {
+    let Instance { of, name } = instance(function);
+    Instance { of, name: name.split_once(">::").map_or(name, |(_, behind)| behind) }
+}
+
+/// A condition of `T::m_save` and `T::m_load` for a method of a trait.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the recordings of a method of a trait have no files",
+    label = "it cannot be saved or loaded",
+    note = "freeze a function or a method of the type, and call it in the method of the trait: it has `save` and `load`"
+)]
+pub trait HasFiles {}
+
+/// Names the type of an argument.
+#[must_use]
+pub const fn type_of<T>(_: &T) -> PhantomData<T> {
+    PhantomData
 }
 
 impl Instance {

@@ -188,7 +188,7 @@ impl Compiled<'_> {
         jit::rewrite(options, &mut copy, &sink);
         let body = match self.place {
             Place::Free => body::function(copy),
-            Place::Inherent | Place::Member => body::closure(copy, &sink),
+            Place::Inherent | Place::Member => body::closure(copy, &[], &sink),
         };
         if sink.take().is_none() {
             self.numbers = numbers.into_iter().map(|number| number.name).collect();

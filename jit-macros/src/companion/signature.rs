@@ -44,7 +44,7 @@ pub(super) fn parameters(signature: &Signature, generics: &mut Generics) -> Vec<
             }
             FnArg::Typed(typed) => (behind(&typed.ty), known.kind()),
         };
-        Named { generics }.visit_type_mut(&mut ty);
+        name_impl_trait(&mut ty, generics);
         // In the items beside it the function is called by its name.
         let is_renamed = known.name == RECEIVER || known.name == signature.ident;
         let own = || format_ident!("__jit_{}", known.name, span = known.name.span());
@@ -54,7 +54,11 @@ pub(super) fn parameters(signature: &Signature, generics: &mut Generics) -> Vec<
     each.collect()
 }
 
-/// Replaces `impl Trait` by parameters.
+/// Replaces each `impl Trait` in a type by a type parameter, which is added to the generics.
+pub(crate) fn name_impl_trait(ty: &mut Type, generics: &mut Generics) {
+    Named { generics }.visit_type_mut(ty);
+}
+
 struct Named<'a> {
     generics: &'a mut Generics,
 }
@@ -288,13 +292,17 @@ pub(crate) fn without_lifetimes(generics: &Generics) -> Generics {
 
 /// Returns the names of type and constant parameters.
 pub(crate) fn arguments_of(generics: &Generics) -> TokenStream {
-    let names = generics.params.iter().filter_map(|parameter| match parameter {
+    let names: Vec<TokenStream> = generics.params.iter().filter_map(name_of_parameter).collect();
+    if names.is_empty() { TokenStream::new() } else { quote!(::<#(#names),*>) }
+}
+
+/// Returns the name of a type or constant parameter.
+pub(crate) fn name_of_parameter(parameter: &GenericParam) -> Option<TokenStream> {
+    match parameter {
         GenericParam::Type(parameter) => Some(parameter.ident.to_token_stream()),
         GenericParam::Const(parameter) => Some(parameter.ident.to_token_stream()),
         GenericParam::Lifetime(_) => None,
-    });
-    let names: Vec<TokenStream> = names.collect();
-    if names.is_empty() { TokenStream::new() } else { quote!(::<#(#names),*>) }
+    }
 }
 
 /// Returns a signature with all of its tokens at one place, except their meaning.

@@ -33,8 +33,8 @@ pub(crate) fn function(mut body: ItemFn) -> Body {
     Body { definition: body.into_token_stream(), callee }
 }
 
-/// Returns the body as a closure.
-pub(crate) fn closure(body: ItemFn, sink: &Sink) -> Body {
+/// Returns the body as a closure, which begins with some statements.
+pub(crate) fn closure(body: ItemFn, first: &[TokenStream], sink: &Sink) -> Body {
     let block = body.block.to_token_stream();
     let this = unused(&block);
     let block = Renaming { name: &this, sink }.tokens(block);
@@ -53,9 +53,10 @@ pub(crate) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let block = match body.sig.receiver() {
         Some(receiver) => {
             let this = Ident::new(&this, receiver.self_token.span);
-            quote!({ let _ = &#this; #block })
+            quote!({ let _ = &#this; #(#first)* #block })
         }
-        None => block,
+        None if first.is_empty() => block,
+        None => quote!({ #(#first)* #block }),
     };
     let definition = quote_spanned!(span=> #(#attrs)* let #name = |#(#parameters),*| -> #result #block;);
     Body { definition, callee: name.into_token_stream() }

@@ -34,6 +34,7 @@ use crate::options::JitOptions;
 use crate::sink::Sink;
 use crate::ungroup::Ungroup;
 use body::Body;
+pub(crate) use files::refused_files;
 use number::{Lifted, Number};
 use options::FreezeOptions;
 use parameter::Parameter;
@@ -139,7 +140,11 @@ impl Frozen {
         jit::rewrite(&options.of_body(traced), &mut body, &own);
         let body = match place {
             Place::Free => body::function(body),
-            Place::Inherent | Place::Member => body::closure(body, &own),
+            Place::Inherent | Place::Member => {
+                let (each, private) = (parameters.iter().enumerate(), quote!(#krate::__private));
+                let first: Vec<_> = each.filter_map(|(at, parameter)| parameter.known_type(at, &private)).collect();
+                body::closure(body, &first, &own)
+            }
         };
         let errors = own.take();
         let is_right = errors.is_none();
@@ -185,8 +190,8 @@ impl Frozen {
             None => (Ident::new("call", span), None),
         };
         quote_spanned! {span=>
-            #definition
             #(#remembered)*
+            #definition
             #constexprs
             match #private::freeze::#replay::<_, #result, _>(
                 #function,

@@ -29,9 +29,10 @@ pub(crate) struct Parameter {
     /// Its name in messages.
     pub(crate) label: String,
     kind: Kind,
-    /// Whether its type is written out nowhere: a reference to a type without a name, `&impl Trait`, or one with
-    /// lifetimes.
+    /// Whether its type is written out nowhere: one without a name, `&impl Trait`, or one with lifetimes.
     is_unnamed: bool,
+    /// Whether the user's function has a pattern for it.
+    is_pattern: bool,
     pub(crate) span: Span,
 }
 
@@ -44,8 +45,9 @@ pub(crate) fn parameters(signature: &Signature) -> Vec<Parameter> {
             let (name, kind) = (name_of(&typed.pat).cloned().unwrap_or_else(ours), kind_of(&typed.ty));
             let label =
                 name_of(&typed.pat).map_or_else(|| typed.pat.to_token_stream().to_string(), |name| name.to_string());
-            let is_unnamed = kind == Kind::Borrowing || kind != Kind::Value && has_unnamed(&typed.ty);
-            Parameter { name, label, kind, is_unnamed, span: typed.ty.span() }
+            let is_unnamed = kind == Kind::Borrowing || has_unnamed(&typed.ty);
+            let is_pattern = name_of(&typed.pat).is_none();
+            Parameter { name, label, kind, is_unnamed, is_pattern, span: typed.ty.span() }
         }
     });
     each.collect()
@@ -72,7 +74,8 @@ fn of_receiver(receiver: &Receiver) -> Parameter {
         _ => Kind::Value,
     };
     let span = receiver.self_token.span;
-    Parameter { name: Ident::new(RECEIVER, span), label: RECEIVER.to_owned(), kind, is_unnamed: false, span }
+    let name = Ident::new(RECEIVER, span);
+    Parameter { name, label: RECEIVER.to_owned(), kind, is_unnamed: false, is_pattern: false, span }
 }
 
 fn kind_of(ty: &Type) -> Kind {
@@ -191,10 +194,22 @@ impl Parameter {
     pub(crate) fn remembered_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
         let (name, ty, private) = (&self.name, remembered(position), spanned(private, self.span));
         let behind = match self.kind {
-            Kind::Borrowing => quote!(&#name),
+            Kind::Borrowing | Kind::Value => quote!(&#name),
             _ => quote!(&*#name),
         };
         self.is_unnamed.then(|| quote_spanned!(self.span=> let #ty = #private::freeze::type_behind(#behind);))
+    }
+
+    /// Generates a statement for a body that is a closure, after which the compiler knows the type of an argument
+    /// without a name.
+    pub(crate) fn known_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
+        let (name, ty, private) = (&self.name, remembered(position), spanned(private, self.span));
+        let behind = match self.kind {
+            Kind::Value => quote!(&#name),
+            _ => quote!(&*#name),
+        };
+        let is_known = !self.is_unnamed || self.is_pattern || self.kind == Kind::Borrowing;
+        (!is_known).then(|| quote_spanned!(self.span=> #private::freeze::is_of_type(#behind, #ty);))
     }
 
     /// Generates the argument of the body, lent from the copies.

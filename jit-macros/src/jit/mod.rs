@@ -116,6 +116,9 @@ fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenS
     for item in &mut block.items {
         let ImplItem::Fn(function) = item else { continue };
         if let Some(frozen) = freeze::expand_in_block(options, is_of_trait, function, sink) {
+            if is_of_trait {
+                beside_trait.extend(freeze::refused_files(options, &function.sig, &declared));
+            }
             *item = ImplItem::Verbatim(frozen);
             continue;
         }

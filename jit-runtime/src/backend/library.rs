@@ -18,8 +18,9 @@
 //! - *Convolutions*: each element of a result is the sum of its products in ascending order of channel and position in
 //!   the kernel, each added with a single rounding; elements outside of the input are zeros. The transpose by the input
 //!   sums in ascending order of result channel and position in the kernel, over the places that there are. The
-//!   transpose by the kernels sums in ascending order of image and place, in parts that depend on the shape alone and
-//!   are added in ascending order. Halves are multiplied and added in `f32` and rounded once.
+//!   transpose by the kernels sums in ascending order of image and place, in parts ([`Convolution::parts`]) and in
+//!   lanes of these ([`Convolution::lanes`]) that depend on the shape alone and are added in ascending order. Halves
+//!   are multiplied and added in `f32` and rounded once.
 //! - *Sorts*: integers are ordered by value, and `false` before `true`. Floats are ordered by value, with -0 before +0.
 //!   All NaNs are equal and come last; their bits are unspecified. Equal elements retain their order, in descending
 //!   order as well.
@@ -27,6 +28,7 @@
 mod convolution;
 mod key;
 
+pub(crate) use convolution::LANES;
 pub use convolution::{AXES, Convolution, Sought, is_supported_convolution};
 pub use key::SortKey;
 

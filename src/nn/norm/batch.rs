@@ -44,13 +44,23 @@ pub type BatchNorm2d<T = f32, S = f32, C = S> = BatchNorm<T, S, C, 4, 4>;
 /// [`BatchNorm`] of `[batch, channels, planes, rows, columns]`.
 pub type BatchNorm3d<T = f32, S = f32, C = S> = BatchNorm<T, S, C, 5, 5>;
 
-impl<T: FloatElement, S: FloatElement, C: FloatElement, const LEAST: usize, const MOST: usize>
-    BatchNorm<T, S, C, LEAST, MOST>
-{
-    /// Creates a layer whose factors are one and summands zero.
+impl<T: FloatElement, const LEAST: usize, const MOST: usize> BatchNorm<T, f32, f32, LEAST, MOST> {
+    /// Creates a layer whose factors are one and summands zero. It stores and computes in single precision; layers of
+    /// other types are made by [`BatchNorm::of_types`].
     #[must_use]
     #[track_caller]
     pub fn new(channels: usize) -> Self {
+        BatchNorm::of_types(channels)
+    }
+}
+
+impl<T: FloatElement, S: FloatElement, C: FloatElement, const LEAST: usize, const MOST: usize>
+    BatchNorm<T, S, C, LEAST, MOST>
+{
+    /// Like [`BatchNorm::new`], of any types: `BatchNorm1d::<f16, f16>::of_types(8)` stores and computes in halves.
+    #[must_use]
+    #[track_caller]
+    pub fn of_types(channels: usize) -> Self {
         let (weight, bias) = identity(&[channels]);
         BatchNorm {
             weight,

@@ -39,11 +39,22 @@ pub type InstanceNorm2d<T = f32, S = f32, C = S> = InstanceNorm<T, S, C, 2>;
 /// [`InstanceNorm`] of `[batch, channels, planes, rows, columns]`.
 pub type InstanceNorm3d<T = f32, S = f32, C = S> = InstanceNorm<T, S, C, 3>;
 
-impl<T: FloatElement, S: FloatElement, C: FloatElement, const AXES: usize> InstanceNorm<T, S, C, AXES> {
-    /// Creates a layer without parameters and running statistics.
+impl<T: FloatElement, const AXES: usize> InstanceNorm<T, f32, f32, AXES> {
+    /// Creates a layer without parameters and running statistics. It stores and computes in single precision; layers of
+    /// other types are made by [`InstanceNorm::of_types`].
     #[must_use]
     #[track_caller]
     pub fn new(channels: usize) -> Self {
+        InstanceNorm::of_types(channels)
+    }
+}
+
+impl<T: FloatElement, S: FloatElement, C: FloatElement, const AXES: usize> InstanceNorm<T, S, C, AXES> {
+    /// Like [`InstanceNorm::new`], of any types: `InstanceNorm1d::<f16, f16>::of_types(8)` stores and computes in
+    /// halves.
+    #[must_use]
+    #[track_caller]
+    pub fn of_types(channels: usize) -> Self {
         InstanceNorm {
             weight: None,
             bias: None,

@@ -3,7 +3,7 @@
 use super::step::Step;
 use crate::nn::{Parameter, init, linear};
 use crate::random::Generator;
-use crate::tensor::{Tensor, join_steps, steps_of};
+use crate::tensor::{Tensor, join_steps, sliced, steps_of};
 use crate::{FloatElement, Traverse, Visitor, VisitorMut};
 
 /// The parameters of one recurrent layer in one direction.
@@ -52,24 +52,35 @@ impl<T: FloatElement> Weights<T> {
         step.next(of_input, &linear(&state[0], &self.weight_hh, self.bias_hh.as_deref()), state)
     }
 
-    /// Steps through a sequence `[length, batch, inputs]`, backward from its end if so wanted. Returns the results,
-    /// `[length, batch, width]`, and the state after the last step.
+    /// Steps through sequences `[length, batch, inputs]`, backward from their end if so wanted. Returns the results,
+    /// `[length, batch, width]`, and the state after the last step. A mask `[length, batch, 1]` leaves out steps: the
+    /// state stays as it is, and the result is zero.
     #[track_caller]
     pub(super) fn run(
         &self,
         step: &impl Step,
         x: &Tensor<T>,
+        mask: Option<&Tensor<bool>>,
         mut state: Vec<Tensor<T>>,
         is_backward: bool,
     ) -> (Tensor<T>, Vec<Tensor<T>>) {
         let mut of_inputs = steps_of(&self.of_input(x));
+        let mut masks = mask.map(sliced);
         if is_backward {
             of_inputs.reverse();
+            masks.iter_mut().for_each(|masks| masks.reverse());
         }
         let mut results = Vec::with_capacity(of_inputs.len());
-        for of_input in &of_inputs {
-            state = self.next(step, of_input, &state);
-            results.push(state[0].clone());
+        for (number, of_input) in of_inputs.iter().enumerate() {
+            let next = self.next(step, of_input, &state);
+            let Some(masks) = &masks else {
+                results.push(next[0].clone());
+                state = next;
+                continue;
+            };
+            let mask = &masks[number];
+            results.push(mask.select(&next[0], T::default()));
+            state = next.iter().zip(&state).map(|(next, state)| mask.select(next, state)).collect();
         }
         if is_backward {
             results.reverse();

@@ -1,5 +1,7 @@
 //! Layers that step through sequences.
 
+use jit_core::misuse::Misuse;
+
 use super::cell::check_state;
 use super::direction::Weights;
 use super::step::{GruStep, LstmStep, RnnStep, Step};
@@ -7,7 +9,7 @@ use crate::nn::check::{check_axes, check_axis};
 use crate::nn::{Convert, Dropout, Module};
 use crate::random::Generator;
 use crate::tensor::Tensor;
-use crate::{FloatElement, Size, Traverse, s};
+use crate::{FloatElement, Integer, Site, Size, Traverse, UInt, s};
 
 /// Recurrent layers: each steps through the sequence of results of the layer before.
 ///
@@ -16,8 +18,10 @@ use crate::{FloatElement, Size, Traverse, s};
 /// is a list of tensors `[layers · directions, batch, width]`, whose first one has what the last steps returned. As a
 /// module of one tensor the layers begin with zeros and return the results alone.
 ///
-/// The host steps through the sequence, so a traced module or frozen function has a recording for each length of it. To
-/// serve any length by one recording, freeze a step of a cell, such as [`LstmCell`](super::LstmCell).
+/// The host steps through the sequence, so a traced module or frozen function has a recording for each length of it.
+/// Sequences that are filled up to a common length, with their own lengths as an argument, are served by one:
+/// [`Recurrent::run_padded`]. So are sequences of any length by a step of a cell, such as
+/// [`LstmCell`](super::LstmCell).
 ///
 /// ```
 /// use jit::nn::{Lstm, Module};
@@ -125,6 +129,60 @@ impl<T: FloatElement, K: Step> Recurrent<T, K> {
     #[track_caller]
     pub fn run(&mut self, x: &Tensor<T>, state: Option<&[Tensor<T>]>) -> (Tensor<T>, Vec<Tensor<T>>) {
         let x = self.checked(x);
+        self.run_masked(x, None, state)
+    }
+
+    /// Like [`Recurrent::run`], for sequences of different lengths that are filled up at their ends: each is stepped
+    /// through as if it were alone, in both directions. Results behind its end are zeros, and the state is that after
+    /// its own last step. The lengths have one axis, the batch; they are arrays like all else, so one recording serves
+    /// all of them.
+    ///
+    /// ```
+    /// use jit::nn::Gru;
+    /// use jit::prelude::*;
+    ///
+    /// let mut gru: Gru = Gru::stacked(3, 8, 1, true, &mut jit::random::rng(1));
+    /// let x = Tensor::<f32>::ones([2, 20, 3]);
+    /// let (results, _) = gru.run_padded(&x, &Tensor::from([20u32, 7]), None);
+    /// let (alone, _) = gru.run(&x.slice(s![1..2, 0..7]), None);
+    /// assert_eq!(results.slice(s![1..2, 0..7]).to_vec()?, alone.to_vec()?);
+    /// assert_eq!(results.slice(s![1, 7..]).abs().sum(..).item()?, 0.0);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Recurrent::run`], and when there is not one length for each sequence.
+    #[track_caller]
+    pub fn run_padded<I: Integer>(
+        &mut self,
+        x: &Tensor<T>,
+        lengths: &Tensor<I>,
+        state: Option<&[Tensor<T>]>,
+    ) -> (Tensor<T>, Vec<Tensor<T>>) {
+        let x = self.checked(x);
+        if lengths.ndim() != 1 || lengths.size(0) != x.size(1) {
+            let what = format!("{} sequences got lengths of shape {:?}", x.size(1), lengths.sizes());
+            Misuse::new(what, Site::here())
+                .value("the lengths", lengths.array().var())
+                .hint("the lengths are a tensor of one axis, with one length for each sequence")
+                .panic();
+        }
+        let place = Tensor::from(UInt::arange(x.size(0))).expand_dims(1);
+        // A negative length is that of no steps.
+        let lengths = lengths.max(I::default()).cast::<u64>();
+        let mask = place.cast::<u64>().lt(&lengths).expand_dims(-1);
+        self.run_masked(x, Some(&mask), state)
+    }
+
+    /// Steps through checked sequences, the length first; through the places where a mask is true, if there is one.
+    #[track_caller]
+    fn run_masked(
+        &mut self,
+        x: Tensor<T>,
+        mask: Option<&Tensor<bool>>,
+        state: Option<&[Tensor<T>]>,
+    ) -> (Tensor<T>, Vec<Tensor<T>>) {
         let width = self.weights.0[0].weight_hh.size(1);
         let shape = [Size::from(self.weights.0.len()), x.size(1), width];
         let state = match state {
@@ -138,7 +196,7 @@ impl<T: FloatElement, K: Step> Recurrent<T, K> {
             if number > 0 {
                 results = self.dropout.forward(&results);
             }
-            results = self.run_layer(number * directions, directions, &results, &state, &mut ends);
+            results = self.run_layer(number * directions, directions, &results, mask, &state, &mut ends);
         }
         let state = (0..K::STATES).map(|part| {
             let parts: Vec<_> = ends.iter().map(|end: &Vec<Tensor<T>>| end[part].clone()).collect();
@@ -155,6 +213,7 @@ impl<T: FloatElement, K: Step> Recurrent<T, K> {
         first: usize,
         directions: usize,
         x: &Tensor<T>,
+        mask: Option<&Tensor<bool>>,
         state: &[Tensor<T>],
         ends: &mut Vec<Vec<Tensor<T>>>,
     ) -> Tensor<T> {
@@ -162,7 +221,7 @@ impl<T: FloatElement, K: Step> Recurrent<T, K> {
         for direction in 0..directions {
             let number = first + direction;
             let begin = state.iter().map(|part| part.slice(s![number])).collect();
-            let (result, end) = self.weights.0[number].run(&self.kind, x, begin, direction == 1);
+            let (result, end) = self.weights.0[number].run(&self.kind, x, mask, begin, direction == 1);
             results.push(result);
             ends.push(end);
         }
@@ -176,7 +235,7 @@ impl<T: FloatElement, K: Step> Recurrent<T, K> {
         check_axis("a recurrent layer", x, -1, "features", self.weights.0[0].weight_ih.size(1));
         let x = if self.is_length_first { x.clone() } else { x.swap_axes(0, 1) };
         if x.size(0) < 1 {
-            jit_core::misuse::Misuse::new("a recurrent layer got a sequence of no steps", crate::Site::here())
+            Misuse::new("a recurrent layer got a sequence of no steps", Site::here())
                 .value("the input", x.array().var())
                 .hint("sequences have at least one step")
                 .panic();

@@ -13,32 +13,32 @@ use super::check_layer;
 // rows: P35
 #[test]
 fn batch_normalisations_are_those_of_pytorch() {
-    check_layer("batch_norm_1", &BatchNorm1d::<f64, f64>::new(3));
-    check_layer("batch_norm_1_long", &BatchNorm1d::<f64, f64>::new(3));
-    check_layer("batch_norm_2", &BatchNorm2d::<f64, f64>::new(2));
-    let mut evaluated = BatchNorm2d::<f64, f64>::new(2);
+    check_layer("batch_norm_1", &BatchNorm1d::<f64, f64>::of_types(3));
+    check_layer("batch_norm_1_long", &BatchNorm1d::<f64, f64>::of_types(3));
+    check_layer("batch_norm_2", &BatchNorm2d::<f64, f64>::of_types(2));
+    let mut evaluated = BatchNorm2d::<f64, f64>::of_types(2);
     evaluated.eval();
     check_layer("batch_norm_2_eval", &evaluated);
-    let mut cumulative = BatchNorm3d::<f64, f64>::new(2);
+    let mut cumulative = BatchNorm3d::<f64, f64>::of_types(2);
     cumulative.momentum = None;
     check_layer("batch_norm_3", &cumulative);
-    check_layer("batch_norm_plain", &BatchNorm2d::<f64, f64>::new(3).without_affine().without_statistics());
-    let mut plain = BatchNorm1d::<f64, f64>::new(3).without_affine().without_statistics();
+    check_layer("batch_norm_plain", &BatchNorm2d::<f64, f64>::of_types(3).without_affine().without_statistics());
+    let mut plain = BatchNorm1d::<f64, f64>::of_types(3).without_affine().without_statistics();
     plain.eval();
     check_layer("batch_norm_plain_eval", &plain);
-    check_layer("batch_norm_eps", &BatchNorm1d::<f64, f64>::new(3).with_epsilon(0.5).with_momentum(Some(0.3)));
+    check_layer("batch_norm_eps", &BatchNorm1d::<f64, f64>::of_types(3).with_epsilon(0.5).with_momentum(Some(0.3)));
 }
 
 // rows: O79 P37
 #[test]
 fn normalisations_of_samples_are_those_of_pytorch() {
-    check_layer("instance_norm_1", &InstanceNorm1d::<f64, f64>::new(3));
-    check_layer("instance_norm_1_single", &InstanceNorm1d::<f64, f64>::new(3));
-    let mut tracked = InstanceNorm2d::<f64, f64>::new(2).with_affine().with_statistics();
+    check_layer("instance_norm_1", &InstanceNorm1d::<f64, f64>::of_types(3));
+    check_layer("instance_norm_1_single", &InstanceNorm1d::<f64, f64>::of_types(3));
+    let mut tracked = InstanceNorm2d::<f64, f64>::of_types(2).with_affine().with_statistics();
     check_layer("instance_norm_2", &tracked);
     tracked.eval();
     check_layer("instance_norm_2_eval", &tracked);
-    check_layer("instance_norm_3", &InstanceNorm3d::<f64, f64>::new(2).with_affine());
+    check_layer("instance_norm_3", &InstanceNorm3d::<f64, f64>::of_types(2).with_affine());
     check_layer("group_norm", &GroupNorm::new(2, 4));
     check_layer("group_norm_plain", &GroupNorm::new(3, 6).without_affine().with_epsilon(0.1));
     check_layer("layer_norm", &LayerNorm::new(5));
@@ -84,7 +84,7 @@ fn replays_advance_statistics_and_random_numbers() {
 fn statistics_of_halves_are_stored_and_computed_as_chosen() {
     fn check<S: FloatElement, C: FloatElement>(result: f32, is_finite: bool) {
         let x = Tensor::from([[f16::MAX], [-f16::MAX]]).make_opaque();
-        let mut norm = BatchNorm1d::<f16, S, C>::new(1);
+        let mut norm = BatchNorm1d::<f16, S, C>::of_types(1);
         assert_eq!(norm.forward(&x).to_vec().unwrap(), [f16::from_f32(result), f16::from_f32(-result)]);
         let variance = norm.statistics.unwrap().running_var.cast::<f64>().item().unwrap();
         assert_eq!(variance.is_finite(), is_finite);

@@ -51,8 +51,15 @@ pub struct Convolution {
 const PART: usize = 1024;
 /// … there are at most so many parts …
 const MAX_PARTS: usize = 16;
-/// … and their sums are at most so many.
+/// … and their sums, and those with lanes, are at most so many.
 const MAX_SUMS: usize = 1 << 20;
+
+/// So many groups are work enough for all threads.
+const MANY_GROUPS: usize = 64;
+/// The lanes of a sum, where sums have lanes …
+pub(crate) const LANES: usize = 16;
+/// … because groups have fewer results than this.
+const MANY_RESULTS: usize = 8;
 
 /// Whether matrices of an element type can be convolved: floats.
 #[must_use]
@@ -133,11 +140,24 @@ impl Convolution {
         if self.sought != Sought::Kernel {
             return 1;
         }
-        let Convolution { batch, groups, channels, results, kernel, result, .. } = *self;
-        let count = |channels: usize, lengths: [usize; AXES]| lengths.into_iter().fold(channels, usize::saturating_mul);
-        let (places, sums) = (count(batch, result), count(groups * results * channels, kernel));
-        let parts = (places / PART).min(MAX_PARTS).min(MAX_SUMS / sums.max(1));
-        parts.min(self.lines()).max(1)
+        let places = self.result.into_iter().fold(self.batch, usize::saturating_mul);
+        let parts = (places / PART).min(MAX_PARTS).min(MAX_SUMS / self.sums().max(1));
+        let most = if self.lanes() > 1 { MANY_GROUPS.div_ceil(self.groups) } else { MAX_PARTS };
+        parts.min(most).min(self.lines()).max(1)
+    }
+
+    /// The number of lanes of each part of a sum: in a transpose by the kernels, if there are groups with few results;
+    /// 1 otherwise. Product *n* of a part belongs to lane *n* modulo this number. Lanes are added in ascending order,
+    /// and then the parts. It is a part of the semantics of floats, and depends on the shape alone.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        let has_few = self.results < self.groups.min(MANY_RESULTS) && self.sums() <= MAX_SUMS;
+        if self.sought == Sought::Kernel && has_few { LANES } else { 1 }
+    }
+
+    /// The number of elements of all kernels.
+    fn sums(&self) -> usize {
+        self.kernel.into_iter().fold(self.groups * self.results * self.channels, usize::saturating_mul)
     }
 
     /// The number of lines of the results of all images.

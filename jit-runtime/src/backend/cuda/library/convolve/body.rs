@@ -27,7 +27,8 @@ pub(super) fn convolve(convolve: Convolve, target: Target) -> Builder {
         b.at(factors.shared[factor], offset, combined_bytes(ty))
     });
     factors.load(&mut b, &tile);
-    b.count(tile.first_product, tile.end, factors.depth(), |b, _| {
+    let depth = b.mul(tile.lanes, factors.depth());
+    b.count(tile.first_product, tile.end, depth, |b, _| {
         factors.store(b);
         b.barrier();
         // What is loaded arrives while the panels are used.
@@ -42,11 +43,12 @@ pub(super) fn convolve(convolve: Convolve, target: Target) -> Builder {
 impl Tile {
     fn new(b: &mut Builder, size: Size, has_classes: bool) -> Tile {
         let memory = ["factor", "source", "target"].map(|name| b.pointer(name));
-        let [down, across, parts] = ["down", "across", "parts"].map(|name| b.size(name));
+        let [down, across, parts, lanes] = ["down", "across", "parts", "lanes"].map(|name| b.size(name));
         let mut geometry = Geometry::<()>::default().each(|name, ()| b.size(name));
         let [column, row, part, group, class] = {
             let mut rest = b.block();
-            let limits = [across, down, parts, geometry.groups];
+            let all_parts = b.mul(parts, lanes);
+            let limits = [across, down, all_parts, geometry.groups];
             let [column, row, part, group] = limits.map(|limit| {
                 let digit = b.rem(rest, limit);
                 rest = b.div(rest, limit);
@@ -62,13 +64,16 @@ impl Tile {
             offsets[2] = b.add(offsets[2], in_target);
         }
         offsets[2] = b.mad(part, geometry.target_part, offsets[2]);
+        // The first lane of each part comes first, then the next one of each.
+        let (lane, part) = (b.div(part, parts), b.rem(part, parts));
         let next_part = b.add(part, 1);
-        let [first_product, end] = [part, next_part].map(|part| {
+        let [first_of_part, end] = [part, next_part].map(|part| {
             let line = share(b, geometry.lines, part, parts);
             b.mul(line, geometry.line_length)
         });
+        let first_product = b.add(first_of_part, lane);
         let first = [row, column].map(|position| b.mul(position, size.items));
-        Tile { geometry, memory, offsets, first, first_product, end }
+        Tile { geometry, memory, offsets, first, first_product, end, lanes }
     }
 }
 

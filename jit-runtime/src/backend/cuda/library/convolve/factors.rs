@@ -23,9 +23,11 @@ pub(super) struct Tile {
     pub(super) offsets: [Register; 3],
     /// The first row and column.
     pub(super) first: [Register; 2],
-    /// The first product of each sum, and the one after the last.
+    /// The first product of each sum, and the first one behind all.
     pub(super) first_product: Register,
     pub(super) end: Register,
+    /// The distance from a product of a sum to the next.
+    pub(super) lanes: Register,
 }
 
 /// What a thread loads.
@@ -36,7 +38,7 @@ pub(super) struct Factors {
     pub(super) shared: [Register; 2],
     own: [Register; 2],
     /// The distances from one element to the next in products and in the panels.
-    step: u32,
+    step: Register,
     step_bytes: u32,
     /// The number of the next product, as a number and in digits, and those of the distance.
     product: Register,
@@ -70,15 +72,15 @@ impl Factors {
         let places = std::array::from_fn(|axis| {
             b.mad(of_column.places[axis], geometry.column_steps[axis], geometry.origins[axis])
         });
-        let product = b.add(tile.first_product, in_panel);
+        let product = b.mad(in_panel, tile.lanes, tile.first_product);
         let digits = Digits::of(b, product, geometry.product_radices).variable(b);
-        let distance = b.variable(step);
+        let distance = b.mul(tile.lanes, step);
         Factors {
             ty,
             size,
             shared,
             own,
-            step,
+            step: distance,
             step_bytes: step * row_bytes(size, ty),
             product: b.variable(product),
             digits,

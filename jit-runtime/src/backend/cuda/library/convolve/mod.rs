@@ -98,32 +98,48 @@ pub(in crate::backend::cuda) fn plan_in(tiles: Option<Tiles>, convolution: Convo
     if len == 0 {
         return Some(plan);
     }
-    let (parts, geometry) = (convolution.parts(), Geometry::of(&convolution));
+    let (parts, lanes, geometry) = (convolution.parts(), convolution.lanes(), Geometry::of(&convolution));
     let [rows, columns] = [geometry.rows, geometry.columns].map(|length| length as usize);
-    let batch = convolution.groups * class::count(&convolution) * parts;
+    let batch = convolution.groups * class::count(&convolution) * parts * lanes;
     let tiles = tiles.unwrap_or_else(|| Tiles::of(&MatMul { batch, ..MatMul::new(rows, 0, columns) }, ty));
     let [down, across] = [rows, columns].map(|length| length.div_ceil(tiles.size(ty).items as usize));
-    let sums = match parts {
-        1 => Argument::Output(0),
-        _ => plan.temporary((len * parts * combined_type(ty).size_bytes()) as u64),
+    let is_in_parts = parts * lanes > 1;
+    let sums = match is_in_parts {
+        false => Argument::Output(0),
+        true => plan.temporary((len * parts * lanes * combined_type(ty).size_bytes()) as u64),
     };
     // The results come first if they are an operand.
     let (factor, source) = if convolution.sought == Sought::Kernel { (0, 1) } else { (1, 0) };
     let mut arguments = vec![Argument::Input(factor), Argument::Input(source), sums];
     let mut add = |word: u32| arguments.push(Argument::Word(word));
-    [down, across, parts].into_iter().for_each(|size| add(size as u32));
+    [down, across, parts, lanes].into_iter().for_each(|size| add(size as u32));
     geometry.each(|_, word| add(word));
     let has_classes = convolution.sought == Sought::Input;
     if has_classes {
         (0..AXES).for_each(|axis| Window::of(&convolution, axis).each(&mut add));
     }
-    let routine = Convolve { ty, tiles, has_classes, is_in_parts: parts > 1 };
+    let routine = Convolve { ty, tiles, has_classes, is_in_parts };
     let blocks = down.checked_mul(across)?.checked_mul(batch)?;
     plan.launch(Routine::Convolve(routine), blocks, arguments);
-    if parts > 1 {
-        matmul::add_parts(&mut plan, sums, ty, len, parts);
+    if is_in_parts {
+        add_lanes_and_parts(&mut plan, sums, ty, len, [lanes, parts]);
     }
     Some(plan)
+}
+
+/// Adds the lanes of each part of so many sums, and then the parts.
+fn add_lanes_and_parts(plan: &mut Plan, sums: Argument, ty: Type, len: usize, [lanes, parts]: [usize; 2]) {
+    let combined = combined_type(ty);
+    let sums = match lanes {
+        1 => sums,
+        _ if parts == 1 => return matmul::add_parts(plan, [sums, Argument::Output(0)], ty, len, lanes),
+        _ => {
+            let of_parts = plan.temporary((len * parts * combined.size_bytes()) as u64);
+            matmul::add_parts(plan, [sums, of_parts], combined, len * parts, lanes);
+            of_parts
+        }
+    };
+    matmul::add_parts(plan, [sums, Argument::Output(0)], ty, len, parts);
 }
 
 pub(super) fn body(convolve: Convolve, target: Target) -> Builder {

@@ -103,16 +103,16 @@ pub(in crate::backend::cuda) fn plan_in(tiles: Tiles, product: MatMul, ty: Type)
     let multiply = Product::Multiply { ty: without_sign(ty), tiles, is_transposed };
     plan.launch(Routine::MatMul(multiply), down * across * parts * batch, arguments);
     if parts > 1 {
-        add_parts(&mut plan, sums, ty, len, parts);
+        add_parts(&mut plan, [sums, Argument::Output(0)], ty, len, parts);
     }
     plan
 }
 
 /// Adds a launch that adds the parts of so many sums of a type, each part of all sums after another, in the type in
 /// which they are combined.
-pub(super) fn add_parts(plan: &mut Plan, sums: Argument, ty: Type, len: usize, parts: usize) {
+pub(super) fn add_parts(plan: &mut Plan, [sums, target]: [Argument; 2], ty: Type, len: usize, parts: usize) {
     let sizes = [len, parts].map(|size| Argument::Word(size as u32));
-    let arguments = [sums, Argument::Output(0)].into_iter().chain(sizes).collect();
+    let arguments = [sums, target].into_iter().chain(sizes).collect();
     plan.launch(Routine::MatMul(Product::AddParts { ty }), len.div_ceil(parts::THREADS as usize), arguments);
 }
 

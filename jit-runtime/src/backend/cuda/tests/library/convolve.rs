@@ -27,7 +27,7 @@ fn seeking(sought: Sought, sizes: Convolution) -> Convolution {
     Convolution { sought, ..sizes }
 }
 
-/// Convolutions of each form, in both sizes of tiles, and one whose sums are added in parts.
+/// Convolutions of each form, in both sizes of tiles, and some whose sums are added in parts and lanes.
 pub(super) fn calls(ty: Type) -> impl Iterator<Item = Call> {
     let plane = |length: usize| [ONE, [length, 3, 1, 1, 1], [length, 3, 1, 1, 1]];
     let small = shape([1, 1, 2, 3], plane(20));
@@ -35,7 +35,8 @@ pub(super) fn calls(ty: Type) -> impl Iterator<Item = Call> {
     let all = [small, large].into_iter().flat_map(|shape| EACH.map(move |sought| seeking(sought, shape)));
     let in_one_part = Convolution { sought: Sought::Kernel, ..shape([1, 1, 600, 600], plane(20)) };
     let in_parts = Convolution { sought: Sought::Kernel, ..shape([4, 1, 2, 3], plane(40)) };
-    all.chain([in_one_part, in_parts]).map(Call::Convolve).filter(move |_| is_supported_convolution(ty))
+    let in_lanes = [20, 40].map(|length| seeking(Sought::Kernel, shape([4, 5, 2, 3], plane(length))));
+    all.chain([in_one_part, in_parts]).chain(in_lanes).map(Call::Convolve).filter(move |_| is_supported_convolution(ty))
 }
 
 fn check(all: Convolution, ty: Type, tiles: Option<Tiles>, seed: u64) {
@@ -116,6 +117,18 @@ fn large_tiles_of_convolutions_compute_the_same() {
         for sought in EACH {
             check(Convolution { sought, ..all }, ty, Some(Tiles::Large), seed);
         }
+    }
+}
+
+#[test]
+fn sums_of_groups_with_few_results_have_lanes() {
+    let sizes = |numbers, axes| Convolution { sought: Sought::Kernel, ..shape(numbers, axes) };
+    let in_parts = sizes([2, 3, 1, 2], [ONE, [33, 2, 1, 1, 0], [41, 2, 1, 1, 0]]);
+    let in_one = sizes([3, 17, 1, 1], [ONE, [7, 3, 2, 1, 1], [5, 3, 1, 2, 2]]);
+    assert_eq!([in_parts, in_one].map(|all| [all.lanes(), all.parts()]), [[16, 2], [16, 1]]);
+    for (seed, ty) in [Type::F32, Type::F16, Type::F64].into_iter().enumerate() {
+        check(in_parts, ty, None, seed as u64);
+        check(in_one, ty, None, seed as u64);
     }
 }
 

@@ -281,6 +281,11 @@ unsafe fn store<T: Element>(
     for (number, sums) in sums.chunks_exact(area.columns).enumerate() {
         let row = y.first + (area.first_row + number) * y.apart;
         let first = first + (plane * height + row) * width + x.first + area.first_column * x.apart;
+        if x.apart == 1 {
+            // SAFETY: the caller's promise.
+            T::narrow_all(sums, unsafe { target.get_mut(first..first + sums.len()) });
+            continue;
+        }
         for (column, sum) in sums.iter().enumerate() {
             // SAFETY: the caller's promise.
             unsafe { *target.first.add(first + column * x.apart) = T::narrow(*sum) };

@@ -1,53 +1,54 @@
 //! The transposes of convolutions by the kernels where groups have few results, as depthwise convolutions: the lanes of
-//! a register are groups.
+//! a register are places, as in [`Convolution::lanes`].
 //!
-//! Input and results of an area are copied so that the elements of several groups at one place are consecutive. The
-//! sums are those of [`kernels`](super::kernels), in the same order.
+//! Input and results of an area are copied, so that the elements that a tap meets are consecutive. Copies may begin in
+//! the middle of a block of lanes, where the area before has ended.
 
 use super::super::matmul::kernel::Float;
-use super::super::matmul::lanes::{LaneKernel, LanePart, MOST_SUMS};
-use super::super::matmul::pack::{Source, pack};
+use super::super::matmul::lanes::{LANES, LaneKernel, LanePart, MOST_SUMS};
 use super::super::matmul::vector::Lane;
-use super::image::{Area, inside};
+use super::image::Area;
 use super::kernels::{Plan, areas};
 use super::tiles::share;
-use super::{COPIED, Convolution, Element, Elements};
+use super::{COPIED, Convolution, Element, Elements, UNIT_PRODUCTS};
 use crate::backend::scratch;
 
 /// The most places of an area: elements around it are a small part of what is copied.
 pub(super) const MOST_PLACES: usize = 1024;
 
-/// With so many results in a group, a product of matrices for each group has enough columns.
-const MOST_RESULTS: usize = 8;
-
-/// Whether lanes are groups.
+/// Whether lanes are places.
 pub(super) fn is_for(convolution: &Convolution) -> bool {
-    convolution.results < convolution.groups.min(MOST_RESULTS)
+    convolution.lanes() > 1
 }
 
-/// The number of blocks of groups that are computed at once.
-pub(super) fn blocks<T: Element>(convolution: &Convolution) -> usize {
-    convolution.groups.div_ceil(T::Wide::by_lanes().lanes)
+/// The number of units of work into which the groups are divided.
+pub(super) fn blocks(convolution: &Convolution) -> usize {
+    let Convolution { batch, groups, channels, results, kernel, result, .. } = convolution;
+    let sizes = [*batch, *channels, *results].into_iter().chain(*kernel).chain(*result);
+    let products = sizes.fold(1, usize::saturating_mul) / convolution.parts();
+    groups.div_ceil((UNIT_PRODUCTS / products.max(1)).max(1))
 }
 
-/// The memory of a unit of work: copies of the input and of the results of each group, both with groups as lanes, and
-/// the sums.
+/// The memory of a unit of work: copies of the input, and behind them space for a block; the results; the lanes of all
+/// sums of a group.
 struct Memory<T> {
     copies: *mut T,
-    others: *mut T,
-    wide: *mut T,
     factors: *mut T,
     sums: *mut T,
 }
 
-/// A part of the places, for groups at once.
+/// A part of the places, for one group after another.
 struct Unit<'a, W> {
     plan: &'a Plan,
     kernel: LaneKernel<W>,
-    first_group: usize,
-    groups: usize,
+    memory: Memory<W>,
     /// So many channels are copied at once.
     chunk: usize,
+    /// The distance of the results of a channel from those of the next.
+    places: usize,
+    /// What the offsets of the taps were computed for, and these.
+    form: [usize; 3],
+    offsets: Vec<usize>,
 }
 
 /// Computes the sums of a part of the places for a block of groups.
@@ -57,199 +58,150 @@ struct Unit<'a, W> {
 /// The arrays must be as long as the operation requires, and no other thread may access these sums.
 pub(super) unsafe fn compute<T: Element>(
     plan: &Plan,
-    [part, block]: [usize; 2],
+    [part, block, blocks]: [usize; 3],
     results: Elements<T>,
     input: Elements<T>,
     sums: Elements<T::Wide>,
 ) {
-    let (image, kernel) = (&plan.image, T::Wide::by_lanes());
-    let Convolution { groups: all_groups, channels, results: columns, .. } = plan.convolution;
-    let (lanes, first_group) = (kernel.lanes, block * kernel.lanes);
-    let groups = lanes.min(all_groups - first_group);
+    let Convolution { groups, channels, results: columns, .. } = plan.convolution;
     let largest = plan.largest_area();
-    let channel_length = image.channel_length(&largest);
-    let chunk = (COPIED / (lanes * channel_length).max(1)).clamp(1, channels.max(1));
-    let (places, rows) = (largest.rows * largest.columns, plan.rows());
-    let copied = chunk * channel_length;
-    let lengths = [groups * copied, lanes * copied, groups * places, columns * places * lanes, rows * columns * lanes];
+    let channel_length = plan.image.channel_length(&largest);
+    let chunk = (COPIED / channel_length.max(1)).clamp(1, channels.max(1));
+    let places = (largest.rows * largest.columns).next_multiple_of(LANES) + LANES;
+    let lengths = [chunk * channel_length + 2 * LANES, columns * places, plan.rows() * columns * LANES];
     scratch::with(lengths.iter().sum::<usize>() * size_of::<T::Wide>(), |memory| {
         let first = memory.cast::<T::Wide>();
         let at = |count: usize| first.wrapping_add(lengths[..count].iter().sum());
-        let memory = Memory { copies: at(0), others: at(1), wide: at(2), factors: at(3), sums: at(4) };
-        let unit = Unit { plan, kernel, first_group, groups, chunk };
-        // SAFETY: the memory is large enough, and the caller's promise.
-        unsafe {
-            if lengths[4] > 0 {
-                std::slice::from_raw_parts_mut(memory.sums, lengths[4]).fill(T::Wide::ZERO);
+        let memory = Memory { copies: at(0).wrapping_add(LANES), factors: at(1), sums: at(2) };
+        let kernel = T::Wide::by_lanes();
+        let mut unit = Unit { plan, kernel, memory, chunk, places, form: [usize::MAX; 3], offsets: Vec::new() };
+        let (first_group, count) = share(groups, block, blocks);
+        for group in first_group..first_group + count {
+            // SAFETY: the memory is large enough, and the caller's promise.
+            unsafe {
+                std::slice::from_raw_parts_mut(unit.memory.sums, lengths[2]).fill(T::Wide::ZERO);
+                let mut before = 0;
+                areas(plan, part, |batch, area| {
+                    unit.add::<T>((batch, group), &area, before % LANES, results, input);
+                    before += area.rows * area.columns;
+                });
+                unit.write(part, group, sums);
             }
-            areas(plan, part, |batch, area| unit.add::<T>(&memory, (batch, &area), results, input));
-            unit.write(&memory, part, sums);
         }
     });
 }
 
 impl<W: Float> Unit<'_, W> {
-    /// Adds the products of an area to the sums.
+    /// Adds the products of an area to the sums, from some lane on.
     ///
     /// # Safety
     ///
     /// As [`compute`], and the memory must be large enough.
     unsafe fn add<T: Element<Wide = W>>(
-        &self,
-        memory: &Memory<W>,
-        (batch, area): (usize, &Area),
+        &mut self,
+        (batch, group): (usize, usize),
+        area: &Area,
+        lane: usize,
         results: Elements<T>,
         input: Elements<T>,
     ) {
-        let (image, Convolution { groups, channels, results: columns, .. }) = (&self.plan.image, self.plan.convolution);
-        let first_group = batch * groups + self.first_group;
-        let length = image.source_length();
+        let (image, Convolution { groups, channels, .. }) = (&self.plan.image, self.plan.convolution);
+        let (group, length) = (batch * groups + group, image.source_length());
+        let count = area.rows * area.columns;
         // SAFETY: the caller's promise.
-        unsafe { self.pack_results(memory, (first_group, area), results) };
+        unsafe { self.copy_results(group, area, lane, results) };
+        let masks = masks(lane, count);
         for first in (0..channels).step_by(self.chunk) {
-            let count = self.chunk.min(channels - first);
-            let channel_of = |group: usize| (first_group + group) * channels + first;
-            // SAFETY: the caller's promise; of the last group, too, there are so many channels.
-            unsafe {
-                if T::IS_WIDE && image.lines[2].step == 1 {
-                    let source = input.first.cast::<W>().cast_const().wrapping_add(channel_of(0) * length);
-                    self.pack_rows(memory, area, source, count);
-                } else {
-                    let copied = count * image.channel_length(area);
-                    for group in 0..self.groups {
-                        let source = input.get(channel_of(group) * length..(channel_of(group) + count) * length);
-                        image.copy(area, source, count, memory.copies.add(group * copied));
-                    }
-                    self.pack(memory.copies, copied, copied, memory.others);
-                }
+            let copied = self.chunk.min(channels - first);
+            let begin = (group * channels + first) * length;
+            // SAFETY: the caller's promise; the group has so many channels.
+            unsafe { image.copy(area, input.get(begin..begin + copied * length), copied, self.memory.copies) };
+            let form = [area.rows, area.columns, copied];
+            if self.form != form {
+                (self.form, self.offsets) = (form, image.offsets(area, copied));
             }
-            let offsets = image.offsets(area, count);
-            for column in 0..columns {
-                // SAFETY: the caller's promise.
-                unsafe { self.add_column(memory, area, &offsets, first * image.taps(), column) };
-            }
+            // SAFETY: input and results were copied.
+            unsafe { self.add_products(lane, count, &masks, first * image.taps()) };
         }
     }
 
-    /// Makes the elements of all groups at a place consecutive.
-    ///
-    /// # Safety
-    ///
-    /// There are `inner` elements of each group at the distance of `apart`, and there is space.
-    unsafe fn pack(&self, first: *const W, apart: usize, inner: usize, target: *mut W) {
-        let source = Source { first, items: self.groups, item_stride: apart, inner, inner_stride: 1 };
-        // SAFETY: the caller's promise.
-        unsafe { pack(&source, self.kernel.lanes, target) };
-    }
-
-    /// Copies rows of the input of all groups, without copies of each.
-    ///
-    /// # Safety
-    ///
-    /// As [`add`](Self::add); the source begins with the first of `count` channels of the first group.
-    unsafe fn pack_rows(&self, memory: &Memory<W>, area: &Area, source: *const W, count: usize) {
-        let (image, lanes) = (&self.plan.image, self.kernel.lanes);
-        let (length, row_length) = (image.source_length(), image.row_length(area));
-        let apart = self.plan.convolution.channels * length;
-        let mut next = memory.others;
-        for channel in 0..count {
-            image.each_row(area, |row, column| {
-                let target = next;
-                next = next.wrapping_add(row_length * lanes);
-                let [before, first, inside] = match row {
-                    Some(_) => inside(image.lines[2].source, column, 1, row_length),
-                    None => [row_length, 0, 0],
-                };
-                let after = before + inside;
-                // SAFETY: the copies have this many rows in all; the elements inside are those of the source.
-                unsafe {
-                    std::slice::from_raw_parts_mut(target, before * lanes).fill(W::ZERO);
-                    std::slice::from_raw_parts_mut(target.add(after * lanes), (row_length - after) * lanes)
-                        .fill(W::ZERO);
-                    if inside > 0 {
-                        let first = source.wrapping_add(channel * length + row.unwrap_or_default() + first);
-                        self.pack(first, apart, inside, target.add(before * lanes));
-                    }
-                }
-            });
-        }
-    }
-
-    /// Copies the results of an area.
+    /// Copies the results of an area, from some lane on. Around them is −0.
     ///
     /// # Safety
     ///
     /// As [`add`](Self::add).
-    unsafe fn pack_results<T: Element<Wide = W>>(
-        &self,
-        memory: &Memory<W>,
-        (first_group, area): (usize, &Area),
-        results: Elements<T>,
-    ) {
+    unsafe fn copy_results<T: Element<Wide = W>>(&self, group: usize, area: &Area, lane: usize, results: Elements<T>) {
         let Convolution { results: columns, result, .. } = self.plan.convolution;
         let volume = result.iter().product::<usize>();
         let first = (area.plane * result[1] + area.first_row) * result[2] + area.first_column;
         // An area of several rows has all of their columns, so its places are consecutive.
-        let places = area.rows * area.columns;
+        let count = area.rows * area.columns;
         for column in 0..columns {
-            let at = |group: usize| ((first_group + group) * columns + column) * volume + first;
-            let target = memory.factors.wrapping_add(column * places * self.kernel.lanes);
+            let begin = (group * columns + column) * volume + first;
             // SAFETY: the caller's promise.
             unsafe {
-                if T::IS_WIDE {
-                    let source = results.first.cast::<W>().cast_const().wrapping_add(at(0));
-                    self.pack(source, columns * volume, places, target);
-                    continue;
-                }
-                for group in 0..self.groups {
-                    let wide = std::slice::from_raw_parts_mut(memory.wide.add(group * places), places);
-                    T::widen_all(results.get(at(group)..at(group) + places), wide);
-                }
-                self.pack(memory.wide, places, places, target);
+                let target = self.memory.factors.add(column * self.places);
+                let target = std::slice::from_raw_parts_mut(target, (lane + count).next_multiple_of(LANES));
+                target[..lane].fill(W::NEGATIVE_ZERO);
+                T::widen_all(results.get(begin..begin + count), &mut target[lane..lane + count]);
+                target[lane + count..].fill(W::NEGATIVE_ZERO);
             }
         }
     }
 
-    /// Adds the products with one result of each group.
+    /// Adds the products of all results with the copies of some channels, whose first row of the product is given.
     ///
     /// # Safety
     ///
     /// As [`add`](Self::add); input and results were copied.
-    unsafe fn add_column(&self, memory: &Memory<W>, area: &Area, offsets: &[usize], first_row: usize, column: usize) {
-        let (lanes, columns) = (self.kernel.lanes, self.plan.convolution.results);
-        let parts = offsets.len().div_ceil(MOST_SUMS);
-        for part in 0..parts {
-            let (first, count) = share(offsets.len(), part, parts);
-            let part = LanePart {
-                factor: memory.factors.wrapping_add(column * area.rows * area.columns * lanes),
-                others: memory.others,
-                offsets: &offsets[first..first + count],
-                row_length: self.plan.image.row_length(area),
-                rows: area.rows,
-                columns: area.columns,
-                sums: memory.sums.wrapping_add(((first_row + first) * columns + column) * lanes),
-                apart: columns * lanes,
-            };
-            // SAFETY: the caller's promise.
-            unsafe { (self.kernel.compute)(&part) };
+    unsafe fn add_products(&self, lane: usize, count: usize, masks: &[[W; LANES]; 2], first_row: usize) {
+        let columns = self.plan.convolution.results;
+        let parts = self.offsets.len().div_ceil(MOST_SUMS);
+        for column in 0..columns {
+            for part in 0..parts {
+                let (first, taps) = share(self.offsets.len(), part, parts);
+                let part = LanePart {
+                    factor: self.memory.factors.wrapping_add(column * self.places),
+                    // The place before the first block's first lane may be in what was copied before; it is masked.
+                    others: self.memory.copies.wrapping_sub(lane),
+                    offsets: &self.offsets[first..first + taps],
+                    blocks: (lane + count).div_ceil(LANES),
+                    masks,
+                    sums: self.memory.sums.wrapping_add(((first_row + first) * columns + column) * LANES),
+                    apart: columns * LANES,
+                };
+                // SAFETY: the caller's promise; an area has places.
+                unsafe { (self.kernel)(&part) };
+            }
         }
     }
 
-    /// Writes the sums of each group.
+    /// Adds the lanes of each sum of a group, and writes it.
     ///
     /// # Safety
     ///
     /// As [`compute`].
-    unsafe fn write(&self, memory: &Memory<W>, part: usize, sums: Elements<W>) {
+    unsafe fn write(&self, part: usize, group: usize, sums: Elements<W>) {
         let count = self.plan.rows() * self.plan.convolution.results;
-        for group in 0..self.groups {
-            let first = (part * self.plan.convolution.groups + self.first_group + group) * count;
-            // SAFETY: the caller's promise.
-            let target = unsafe { sums.get_mut(first..first + count) };
-            for (number, sum) in target.iter_mut().enumerate() {
-                // SAFETY: there is a register for each sum.
-                *sum = unsafe { *memory.sums.add(number * self.kernel.lanes + group) };
-            }
+        let first = (part * self.plan.convolution.groups + group) * count;
+        // SAFETY: the caller's promise; each sum has its lanes.
+        let (target, lanes) = unsafe {
+            let lanes = std::slice::from_raw_parts(self.memory.sums.cast::<[W; LANES]>(), count);
+            (sums.get_mut(first..first + count), lanes)
+        };
+        for (target, [first, others @ ..]) in target.iter_mut().zip(lanes) {
+            *target = others.iter().fold(*first, |sum, lane| sum.add(*lane));
         }
     }
+}
+
+/// Which lanes of the first and of the last block have places, of so many that begin with some lane.
+fn masks<W: Lane>(lane: usize, count: usize) -> [[W; LANES]; 2] {
+    let (end, last) = (lane + count, (lane + count).div_ceil(LANES).saturating_sub(1) * LANES);
+    [0, last].map(|first| {
+        std::array::from_fn(|number| match (lane..end).contains(&(first + number)) {
+            true => W::ONES,
+            false => W::ZERO,
+        })
+    })
 }

@@ -30,6 +30,14 @@ impl Image {
         Image { lines, copies }
     }
 
+    /// Like [`new`](Self::new), without elements beyond those of the target at the ends of rows: all elements that a
+    /// tap reads are consecutive.
+    pub(super) fn with_dense_rows(lines: [Line; AXES]) -> Image {
+        let [planes, rows, columns] = &lines;
+        let copies = [Copies::of_each_tap(planes), Copies::new(rows), Copies::of_each_tap(columns)];
+        Image { lines, copies }
+    }
+
     /// The number of taps.
     pub(super) fn taps(&self) -> usize {
         self.lines.iter().map(|line| line.taps.len()).product()
@@ -93,6 +101,15 @@ impl Image {
     /// The target must have space for the copies of so many channels.
     pub(super) unsafe fn copy<T: Element>(&self, area: &Area, source: &[T], channels: usize, target: *mut T::Wide) {
         let (length, row_length) = (self.source_length(), self.row_length(area));
+        if self.is_shifted(area) {
+            let count = self.channel_length(area);
+            for channel in 0..channels {
+                // SAFETY: the caller's promise.
+                let target = unsafe { std::slice::from_raw_parts_mut(target.add(channel * count), count) };
+                self.copy_shifted(area, &source[channel * length..(channel + 1) * length], target);
+            }
+            return;
+        }
         let mut next = target;
         for channel in 0..channels {
             let channel = &source[channel * length..(channel + 1) * length];
@@ -110,13 +127,47 @@ impl Image {
         }
     }
 
+    /// Whether the rows of each copy are whole rows of the source, moved to one side.
+    fn is_shifted(&self, area: &Area) -> bool {
+        let [_, y, x] = &self.lines;
+        y.step == 1 && x.step == 1 && self.row_length(area) == x.source && self.copies[2].more == 0 && x.source > 0
+    }
+
+    /// Copies an area of a channel whose copies are shifted: all rows at once.
+    fn copy_shifted<T: Element>(&self, area: &Area, source: &[T], target: &mut [T::Wide]) {
+        let ([z, y, x], rows) = (&self.lines, area.rows + self.copies[1].more);
+        let mut copies = target.chunks_exact_mut(rows * x.source);
+        for plane in self.planes(area) {
+            let plane = place(plane, z.source);
+            for row in &self.copies[1].starts {
+                let [before, first, count] = match plane {
+                    Some(_) => inside(y.source, row + area.first_row as isize, 1, rows),
+                    None => [rows, 0, 0],
+                };
+                let first = (plane.unwrap_or_default() * y.source + first) * x.source;
+                for (&columns, copy) in self.copies[2].starts.iter().zip(&mut copies) {
+                    let (above, rest) = copy.split_at_mut(before * x.source);
+                    let (copied, below) = rest.split_at_mut(count * x.source);
+                    above.fill(T::Wide::ZERO);
+                    below.fill(T::Wide::ZERO);
+                    shift_rows(source, first, columns, x.source, copied);
+                }
+            }
+        }
+    }
+
+    /// The planes of the source that each copy of an area is of; they may be outside.
+    fn planes(&self, area: &Area) -> impl Iterator<Item = isize> {
+        let first = (area.plane * self.lines[0].step) as isize;
+        self.copies[0].starts.iter().map(move |plane| plane + first)
+    }
+
     /// Calls a function with each row of the copies of a channel: the first element of the row of the source, if it is
     /// inside, and the place in it that the copy begins with.
     pub(super) fn each_row(&self, area: &Area, mut call: impl FnMut(Option<usize>, isize)) {
         let [z, y, x] = &self.lines;
         let rows = area.rows + self.copies[1].more;
-        for plane in &self.copies[0].starts {
-            let plane = plane + (area.plane * z.step) as isize;
+        for plane in self.planes(area) {
             for row in &self.copies[1].starts {
                 for column in &self.copies[2].starts {
                     let column = column + (area.first_column * x.step) as isize;
@@ -142,6 +193,23 @@ pub(super) fn inside(source: usize, first: isize, step: usize, count: usize) -> 
     let before = ((-first).max(0) as usize).div_ceil(step).min(count);
     let first_inside = (first + (before * step) as isize).max(0) as usize;
     [before, first_inside, source.saturating_sub(first_inside).div_ceil(step).min(count - before)]
+}
+
+/// Copies whole rows from some element of the source on, each moved by a number of columns, with zeros where there are
+/// none.
+fn shift_rows<T: Element>(source: &[T], first: usize, columns: isize, length: usize, target: &mut [T::Wide]) {
+    let moved = columns.unsigned_abs();
+    if moved >= length {
+        target.fill(T::Wide::ZERO);
+        return;
+    }
+    let [before, begin, count] = inside(source.len(), first as isize + columns, 1, target.len());
+    let begin = begin.min(source.len());
+    T::widen_all(&source[begin..begin + count], &mut target[before..before + count]);
+    let begin = if columns < 0 { 0 } else { length - moved };
+    for row in target.chunks_exact_mut(length).filter(|_| moved > 0) {
+        row[begin..begin + moved].fill(T::Wide::ZERO);
+    }
 }
 
 /// Copies elements at a distance from each other, zeros where there are none.

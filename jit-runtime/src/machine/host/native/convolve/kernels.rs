@@ -36,12 +36,18 @@ pub(super) struct Plan {
 
 impl Plan {
     fn new(convolution: Convolution, threads: usize) -> Plan {
-        let image = Image::new(std::array::from_fn(|axis| Line::of_result(&convolution, axis).remove(0)));
+        let lines = std::array::from_fn(|axis| Line::of_result(&convolution, axis).remove(0));
         let Convolution { groups, channels, .. } = convolution;
         let parts = convolution.parts();
         let blocks = (2 * threads).div_ceil(parts * groups).min(channels).max(1);
-        let most_places = if grouped::is_for(&convolution) { grouped::MOST_PLACES } else { INNER };
-        Plan { convolution, image, parts, blocks, most_places }
+        let mut plan = Plan { convolution, image: Image::new(lines), parts, blocks, most_places: INNER };
+        if grouped::is_for(&convolution) {
+            plan.most_places = grouped::MOST_PLACES;
+            if plan.largest_area().rows > 1 {
+                plan.image = Image::with_dense_rows(plan.image.lines);
+            }
+        }
+        plan
     }
 
     /// The rows of the products of a group.
@@ -89,7 +95,7 @@ pub(super) fn launch<T: Element>(
     // SAFETY: the products write every element before anything reads it.
     let sums = unsafe { Operand::alloc_result(T::WIDE, kernels.len * plan.parts)? };
     let are_lanes = grouped::is_for(&convolution);
-    let units = if are_lanes { grouped::blocks::<T>(&convolution) } else { convolution.groups * plan.blocks };
+    let units = if are_lanes { grouped::blocks(&convolution) } else { convolution.groups * plan.blocks };
     let step = Step {
         context,
         width: kernels.len,
@@ -107,7 +113,7 @@ pub(super) fn launch<T: Element>(
         // SAFETY: the sizes were checked; the operands are only read, and units are disjoint.
         unsafe {
             if are_lanes {
-                return grouped::compute::<T>(&shared, [part, unit], of_results, of_input, of_sums);
+                return grouped::compute::<T>(&shared, [part, unit, units], of_results, of_input, of_sums);
             }
             let (group, block) = (unit / shared.blocks, unit % shared.blocks);
             compute::<T>(&shared, [part, group, block], of_results, of_input, of_sums);

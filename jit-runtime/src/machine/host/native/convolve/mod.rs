@@ -16,8 +16,8 @@
 //! Each element of a result is the sum of its products in ascending order of channel and position in the kernel, each
 //! added with a single rounding, as by `mul_add`; elements outside of the input are zeros. The transpose by the input
 //! sums in ascending order of result channel and position in the kernel, over the places that there are. The transpose
-//! by the kernels sums in ascending order of image and place, in parts that depend on the shape alone and are added in
-//! ascending order. Halves are multiplied and added in `f32` and rounded once.
+//! by the kernels sums in ascending order of image and place, in parts and lanes that depend on the shape alone and are
+//! added in ascending order. Halves are multiplied and added in `f32` and rounded once.
 
 use half::{bf16, f16};
 

@@ -43,12 +43,16 @@ fn shapes() -> Vec<Convolution> {
         shape([2, 1, 3, 2], [one, [0, 2, 1, 1, 2], [4, 2, 1, 1, 0]]),
         shape([1, 1, 1, 90], [one, [3, 2, 1, 1, 0], [3, 2, 1, 1, 0]]),
         shape([17, 1, 2, 2], [one, [19, 3, 1, 1, 1], [23, 2, 2, 1, 0]]),
-        // Groups are lanes: fewer and more than a register has, several results and channels, in parts.
+        // Places are lanes: areas that begin at any lane, several results and channels, in parts.
         shape([2, 16, 1, 1], plane),
         shape([3, 37, 1, 1], [one, [9, 3, 2, 1, 1], [11, 3, 1, 2, 1]]),
         shape([2, 9, 2, 3], [[4, 2, 1, 1, 0], [7, 2, 2, 1, 1], [9, 4, 1, 2, 3]]),
         shape([1, 33, 5, 1], [one, one, [700, 5, 2, 1, 2]]),
         shape([1, 20, 90, 2], [one, [6, 3, 1, 1, 1], [19, 3, 1, 1, 1]]),
+        shape([2, 9, 1, 1], [one, [41, 3, 1, 1, 1], [33, 3, 1, 1, 1]]),
+        shape([1, 8, 2, 1], [one, one, [3000, 3, 1, 1, 1]]),
+        shape([3, 8, 1, 2], [one, [30, 3, 1, 1, 1], [2, 5, 1, 1, 2]]),
+        shape([2, 8, 1, 1], [[4, 3, 1, 1, 1], [5, 5, 1, 2, 4], [6, 3, 1, 2, 2]]),
         shape([0, 8, 1, 1], plane),
         shape([2, 8, 0, 2], plane),
         shape([2, 8, 1, 1], [one, [0, 2, 1, 1, 2], [4, 2, 1, 1, 0]]),
@@ -124,16 +128,24 @@ fn expected(all: &Convolution, a: &[f64], b: &[f64], ty: Type) -> Vec<f64> {
         let (lines, parts) = (all.batch * all.result[0] * all.result[1], all.parts());
         (0..parts).find(|part| line < lines * (part + 1) / parts).unwrap()
     };
+    // The number of a place among those of its part.
+    let lane_of = |place: usize| {
+        let (image, in_image) = (place / volume / (all.groups * all.results), place % volume);
+        let lines = all.batch * all.result[0] * all.result[1];
+        let first_line = lines * part_of(place) / all.parts();
+        (image * volume + in_image - first_line * all.result[2]) % all.lanes()
+    };
     let sum = |products: &mut Vec<(usize, f64, f64)>| {
         products.sort_by_key(|product| product.0);
-        let mut sums = vec![0.0_f64; all.parts()];
+        let mut sums = vec![vec![0.0_f64; all.lanes()]; all.parts()];
         for (place, a, b) in products {
-            let sum = &mut sums[part_of(*place)];
+            let lane = if all.lanes() == 1 { 0 } else { lane_of(*place) };
+            let sum = &mut sums[part_of(*place)][lane];
             *sum =
                 if ty == Type::F64 { a.mul_add(*b, *sum) } else { (*a as f32).mul_add(*b as f32, *sum as f32).into() };
         }
         let add = |a: f64, b: f64| if ty == Type::F64 { a + b } else { f64::from(a as f32 + b as f32) };
-        sums.into_iter().reduce(add).unwrap()
+        sums.into_iter().map(|lanes| lanes.into_iter().reduce(add).unwrap()).reduce(add).unwrap()
     };
     products.iter_mut().map(sum).collect()
 }
@@ -204,6 +216,24 @@ fn numbers_that_are_not_finite_reach_only_the_sums_that_they_belong_to() {
         let infinite = values(&c).iter().filter(|&&bits| f32::from_bits(bits as u32) == f32::INFINITY).count();
         let finite = values(&c).iter().filter(|&&bits| f32::from_bits(bits as u32).is_finite()).count();
         assert_eq!((infinite, finite), (4, c_len - 4), "{sought:?}");
+    }
+}
+
+/// Places before and behind those of an area are in its blocks of lanes, too.
+#[test]
+fn numbers_that_are_not_finite_reach_no_lane_without_a_place() {
+    let all = shape([2, 9, 1, 1], [[1, 1, 1, 1, 0], [5, 3, 1, 1, 1], [5, 3, 1, 1, 1]]);
+    let all = Convolution { sought: Sought::Kernel, ..all };
+    let [a_len, b_len, c_len] = all.operand_lens().unwrap();
+    assert_eq!((all.lanes(), all.result), (16, [1, 5, 5]));
+    for at in [b_len - 25, b_len - 21, b_len - 5, b_len - 1] {
+        let (a, mut b) = (vec![1.0; a_len], vec![1.0; b_len]);
+        b[at] = f64::INFINITY;
+        let bits = |all: &[f64]| -> Vec<u64> { all.iter().map(|x| u64::from((*x as f32).to_bits())).collect() };
+        let (of_a, of_b) = (operand(Type::F32, &bits(&a)), operand(Type::F32, &bits(&b)));
+        let c = operand(Type::F32, &vec![0; c_len]);
+        run(Call::Convolve(all), vec![of_a, of_b], vec![c.clone()]).unwrap();
+        assert_eq!(values(&c), bits(&expected(&all, &a, &b, Type::F32)), "{at}");
     }
 }
 

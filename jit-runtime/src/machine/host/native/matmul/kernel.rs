@@ -7,7 +7,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
-use super::lanes::{self, LaneKernel, LanePart};
+use super::lanes::{self, LaneKernel};
 #[cfg(target_arch = "x86_64")]
 use super::vector::Pairs;
 use super::vector::{Lane, Vector};
@@ -70,7 +70,7 @@ pub(in super::super) trait Float: Lane {
     /// The kernels that this processor can run, best first.
     fn kernels() -> Vec<Kernel<Self>>;
 
-    /// The best kernel of sums whose lanes are groups.
+    /// The best kernel of sums whose lanes are places.
     fn by_lanes() -> LaneKernel<Self>;
 }
 
@@ -252,20 +252,16 @@ macro_rules! floats {
             }
 
             fn by_lanes() -> LaneKernel<$ty> {
-                let kernel = |bytes: usize, compute: unsafe fn(&LanePart<'_, $ty>)| LaneKernel {
-                    lanes: bytes / size_of::<$ty>(),
-                    compute,
-                };
                 #[cfg(target_arch = "x86_64")]
                 {
                     if is_x86_feature_detected!("avx512f") {
-                        return kernel(64, lanes::$avx512);
+                        return lanes::$avx512;
                     }
                     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                        return kernel(32, lanes::$avx2);
+                        return lanes::$avx2;
                     }
                 }
-                kernel(16, lanes::$any)
+                lanes::$any
             }
         }
     )*};

@@ -1,69 +1,95 @@
-//! Sums of products for many groups at once: each lane of a register belongs to a group.
+//! Sums of products of neighbours: each lane of a sum has every sixteenth product.
 //!
 //! Where groups have few columns, a product of matrices for each would leave most lanes of [`kernel`](super::kernel)
-//! without work. Each sum is still that of its products in ascending order of the places, with a single rounding each.
+//! without work. Each lane is still the sum of its products in ascending order of the places, with a single rounding
+//! each.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
 use super::vector::Vector;
 
+/// The lanes of a sum.
+pub(in super::super) const LANES: usize = crate::backend::library::LANES;
+
 /// The most sums that are computed at once, in registers.
 pub(in super::super) const MOST_SUMS: usize = 12;
 
-/// Sums that stay in registers.
+/// Sums over blocks of consecutive places, one for each lane.
 pub(in super::super) struct LanePart<'a, T> {
-    /// A register for each place.
+    /// A number for each place. Where a mask is false, it is −0.
     pub(in super::super) factor: *const T,
-    /// What each sum meets: the register for the first place at its offset, rows at the distance of `row_length`.
+    /// What each sum meets: the number for the first place at its offset.
     pub(in super::super) others: *const T,
     pub(in super::super) offsets: &'a [usize],
-    pub(in super::super) row_length: usize,
-    /// The places.
-    pub(in super::super) rows: usize,
-    pub(in super::super) columns: usize,
-    /// The first sum, and the distance of the next one in memory.
+    /// The number of blocks, at least one.
+    pub(in super::super) blocks: usize,
+    /// Which places there are in the first block, and in the last one.
+    pub(in super::super) masks: &'a [[T; LANES]; 2],
+    /// The lanes of the first sum, and the distance of those of the next one.
     pub(in super::super) sums: *mut T,
     pub(in super::super) apart: usize,
 }
 
-/// The function for a set of instructions.
-#[derive(Clone, Copy)]
-pub(in super::super) struct LaneKernel<T> {
-    /// The groups at once.
-    pub(in super::super) lanes: usize,
-    /// Adds the products of a part to its sums.
-    ///
-    /// # Safety
-    ///
-    /// The processor must have the instructions. There are at most [`MOST_SUMS`] offsets, the pointers are valid for
-    /// the sizes and offsets, and no other thread accesses the sums.
-    pub(in super::super) compute: unsafe fn(&LanePart<'_, T>),
-}
+/// Adds the products of a part to its sums, by a set of instructions.
+///
+/// # Safety
+///
+/// The processor must have the instructions. There are at most [`MOST_SUMS`] offsets, the pointers are valid for whole
+/// blocks, and no other thread accesses the sums.
+pub(in super::super) type LaneKernel<T> = unsafe fn(&LanePart<'_, T>);
 
 /// Adds products to as many sums as the parameter states.
 ///
 /// # Safety
 ///
-/// As [`LaneKernel::compute`].
+/// As [`LaneKernel`].
 #[inline(always)]
 unsafe fn add_products<V: Vector, const SUMS: usize>(part: &LanePart<'_, V::Lane>) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut sums: [V; SUMS] = std::array::from_fn(|sum| V::load(part.sums.add(sum * part.apart)));
-        let first: [*const V::Lane; SUMS] =
-            std::array::from_fn(|sum| part.others.wrapping_add(part.offsets[sum] * V::LANES));
-        for row in 0..part.rows {
-            for column in 0..part.columns {
-                let factor = V::load(part.factor.add((row * part.columns + column) * V::LANES));
-                let at = (row * part.row_length + column) * V::LANES;
+    for lane in (0..LANES).step_by(V::LANES) {
+        // SAFETY: the caller's promise; a register of lanes is within a block.
+        unsafe {
+            let mut sums: [V; SUMS] = std::array::from_fn(|sum| V::load(part.sums.add(sum * part.apart + lane)));
+            let first: [*const V::Lane; SUMS] =
+                std::array::from_fn(|sum| part.others.wrapping_add(part.offsets[sum] + lane));
+            let last = part.blocks - 1;
+            add_edge(part, 0, lane, &first, &mut sums);
+            for block in 1..last {
+                let factor = V::load(part.factor.add(block * LANES + lane));
                 for (sum, first) in sums.iter_mut().zip(first) {
-                    *sum = V::load(first.wrapping_add(at)).mul_add(factor, *sum);
+                    *sum = V::load(first.wrapping_add(block * LANES)).mul_add(factor, *sum);
                 }
             }
+            if last > 0 {
+                add_edge(part, last, lane, &first, &mut sums);
+            }
+            for (number, sum) in sums.iter().enumerate() {
+                sum.store(part.sums.add(number * part.apart + lane));
+            }
         }
-        for (number, sum) in sums.iter().enumerate() {
-            sum.store(part.sums.add(number * part.apart));
+    }
+}
+
+/// Adds the products of the first or the last block. Those of places that are not there are those of −0 and 0, which
+/// change no sum.
+///
+/// # Safety
+///
+/// As [`LaneKernel`].
+#[inline(always)]
+unsafe fn add_edge<V: Vector, const SUMS: usize>(
+    part: &LanePart<'_, V::Lane>,
+    block: usize,
+    lane: usize,
+    first: &[*const V::Lane; SUMS],
+    sums: &mut [V; SUMS],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mask = V::load(part.masks[usize::from(block > 0)].as_ptr().add(lane));
+        let factor = V::load(part.factor.add(block * LANES + lane));
+        for (sum, first) in sums.iter_mut().zip(first) {
+            *sum = V::load(first.wrapping_add(block * LANES)).and(mask).mul_add(factor, *sum);
         }
     }
 }

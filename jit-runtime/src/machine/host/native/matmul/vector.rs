@@ -43,6 +43,13 @@ pub(in super::super) trait Vector: Copy {
     /// As [`splat`](Vector::splat).
     unsafe fn mul_add(self, factor: Self, addend: Self) -> Self;
 
+    /// The lanes whose bits in a mask are ones; others are zero. The bits of a lane of the mask are equal.
+    ///
+    /// # Safety
+    ///
+    /// As [`splat`](Vector::splat).
+    unsafe fn and(self, mask: Self) -> Self;
+
     /// Reads the first lanes; the others are arbitrary.
     ///
     /// # Safety
@@ -109,6 +116,13 @@ pub(in super::super) trait Vector: Copy {
 /// A number of a lane.
 pub(in super::super) trait Lane: Copy + Send + Sync + 'static {
     const ZERO: Self;
+    /// −0, whose sum with any number is that number.
+    const NEGATIVE_ZERO: Self;
+    /// All bits are ones.
+    const ONES: Self;
+
+    /// `self` where the bits of a mask are ones; zero if they are zeros.
+    fn and(self, mask: Self) -> Self;
 
     /// `self * factor + addend`, rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
@@ -121,6 +135,13 @@ macro_rules! lanes {
     ($($lane:ident)*) => {$(
         impl Lane for $lane {
             const ZERO: Self = 0.0;
+            const NEGATIVE_ZERO: Self = -0.0;
+            const ONES: Self = $lane::from_bits(!0);
+
+            #[inline(always)]
+            fn and(self, mask: Self) -> Self {
+                $lane::from_bits(self.to_bits() & mask.to_bits())
+            }
 
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -163,12 +184,17 @@ impl<T: Lane, const LANES: usize> Vector for [T; LANES] {
     unsafe fn mul_add(self, factor: Self, addend: Self) -> Self {
         std::array::from_fn(|lane| self[lane].mul_add(factor[lane], addend[lane]))
     }
+
+    #[inline(always)]
+    unsafe fn and(self, mask: Self) -> Self {
+        std::array::from_fn(|lane| self[lane].and(mask[lane]))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_registers {
     ($($register:ident of $lanes:literal $lane:ident:
-        $splat:ident $load:ident $store:ident $mul_add:ident
+        $splat:ident $load:ident $store:ident $mul_add:ident $and:ident
         $(first $mask:ident by $load_first:ident $store_first:ident $expand:ident $compress:ident)?;)*) => {$(
         impl Vector for $register {
             type Lane = $lane;
@@ -196,6 +222,12 @@ macro_rules! x86_registers {
             unsafe fn mul_add(self, factor: Self, addend: Self) -> Self {
                 // SAFETY: the processor has the instruction.
                 unsafe { $mul_add(self, factor, addend) }
+            }
+
+            #[inline(always)]
+            unsafe fn and(self, mask: Self) -> Self {
+                // SAFETY: the processor has the instruction.
+                unsafe { $and(self, mask) }
             }
 
             $(
@@ -231,12 +263,28 @@ macro_rules! x86_registers {
 
 #[cfg(target_arch = "x86_64")]
 x86_registers! {
-    __m512 of 16 f32: _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps
+    __m512 of 16 f32: _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps and_ps
         first __mmask16 by _mm512_maskz_loadu_ps _mm512_mask_storeu_ps _mm512_maskz_expand_ps _mm512_maskz_compress_ps;
-    __m512d of 8 f64: _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_fmadd_pd
+    __m512d of 8 f64: _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_fmadd_pd and_pd
         first __mmask8 by _mm512_maskz_loadu_pd _mm512_mask_storeu_pd _mm512_maskz_expand_pd _mm512_maskz_compress_pd;
-    __m256 of 8 f32: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps;
-    __m256d of 4 f64: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_fmadd_pd;
+    __m256 of 8 f32: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_and_ps;
+    __m256d of 4 f64: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_fmadd_pd _mm256_and_pd;
+}
+
+/// The instruction for floats belongs to a later set.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn and_ps(a: __m512, b: __m512) -> __m512 {
+    _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(a), _mm512_castps_si512(b)))
+}
+
+/// As [`and_ps`].
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn and_pd(a: __m512d, b: __m512d) -> __m512d {
+    _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(a), _mm512_castpd_si512(b)))
 }
 
 /// A register of pairs of `bf16`, in the bits of lanes of `f32`. Sums are lanes of `f32`.
@@ -276,6 +324,12 @@ impl Vector for Pairs {
         let bits = |pairs: Pairs| unsafe { transmute::<__m512, __m512bh>(pairs.0) };
         // SAFETY: as above.
         Pairs(unsafe { _mm512_dpbf16_ps(addend.0, bits(self), bits(factor)) })
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, mask: Self) -> Self {
+        // SAFETY: as above.
+        Pairs(unsafe { self.0.and(mask.0) })
     }
 
     #[inline(always)]

@@ -284,7 +284,7 @@ fn of_convolutions() {
         ("convolve_transposed", |x| {
             let kernel = shaped(x.slice(1..4).sin(), &[1, 1, 3]);
             let window = Window::new([2], Padding::Valid);
-            shaped(x.slice(4..8), &[1, 1, 4]).convolve_transposed(&kernel, &window, &[9]).into_array()
+            shaped(x.slice(4..8), &[1, 1, 4]).convolve_transposed(&kernel, &window, [9]).into_array()
         }),
     ]);
 }

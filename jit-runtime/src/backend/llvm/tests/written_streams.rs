@@ -275,3 +275,30 @@ fn streams_are_written_where_nothing_else_sees_them() {
         }
     }
 }
+
+/// Lanes of a group take turns iteration by iteration, so the last to write an element is known, also where the lanes are
+/// of two packets.
+#[test]
+fn rows_of_a_group_may_overlap() {
+    const LANES: usize = 192;
+    const COUNT: usize = 29;
+    const STEP: usize = 3;
+    let kernel = Program::kernel(Form::FromFirst, Type::U32, Type::U32);
+    let length = LANES * STEP + COUNT;
+    let table = || bytes(std::iter::repeat_n(0, length), Type::U32);
+    let firsts = bytes((0..LANES).map(|lane| (lane * STEP) as u64), Type::U32);
+    let inputs = vec![table(), table(), firsts, Input::Scalar(COUNT as u64)];
+    let case = Case { seed: 1, kernel: kernel.clone(), width: LANES, inputs };
+    for target in variants() {
+        let executable = compile_form(&kernel, false, CodeOptions::default(), &target).unwrap();
+        let group = executable.lanes_per_step();
+        let mut wanted = vec![0_u32; length];
+        for first in (0..LANES).step_by(group) {
+            for turn in 0..COUNT {
+                (first..first + group).for_each(|lane| wanted[lane * STEP + turn] = (lane * 100 + turn) as u32);
+            }
+        }
+        let found = &case.run(&executable, None)[0];
+        assert_eq!(bytemuck::pod_collect_to_vec::<u8, u32>(found), wanted, "groups of {group}");
+    }
+}

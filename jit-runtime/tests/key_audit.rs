@@ -167,7 +167,7 @@ fn rustup_home() -> String {
 }
 
 /// For each variable a value, and whether it changes keys. One that is new does not pass before it is here.
-const VARIABLES: [(&str, &str, bool); 18] = [
+const VARIABLES: [(&str, &str, bool); 19] = [
     ("JIT_DEVICE", "cpu", false),
     ("JIT_THREADS", "3", false),
     ("JIT_LOG", "debug", false),
@@ -184,6 +184,7 @@ const VARIABLES: [(&str, &str, bool); 18] = [
     ("JIT_FREEZE_VERIFY", "1", false),
     ("JIT_DEBUG", "on", false),
     ("JIT_PERF_MAP", "on", false),
+    ("JIT_CUDA_GRAPHS", "on", false),
     ("JIT_TIER", "thorough", true),
     ("JIT_LLVM_PATH", "", false),
 ];

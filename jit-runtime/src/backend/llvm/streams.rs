@@ -6,9 +6,9 @@
 //! following iterations read the window. A hardware gather takes about as long as loading its elements one by one, and
 //! it waits for as many cache lines as there are lanes in each iteration.
 //!
-//! A scatter writes to such a window, which is stored row by row when it is full, and behind the loop. Where the rows of
-//! lanes are a power of two apart, as those of signals often are, their elements share a set of the cache, which has
-//! room for fewer lines than there are lanes. The scatter must be all that accesses its memory, and all lanes must take
+//! A scatter writes to such a window, which is stored row by row when it is full, and behind the loop. Where the rows
+//! of lanes are a power of two apart, as those of signals often are, their elements share a set of the cache, which
+//! has room for fewer lines than there are lanes. The scatter must be all that accesses its memory, and all lanes must take
 //! part in each iteration, so that nothing tells when elements are stored.
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -154,8 +154,8 @@ impl Codegen<'_> {
         )
     }
 
-    /// Transposes all squares of vectors, whose number is a power of two: exchanges each bit of the vector's number with
-    /// that of the element's.
+    /// Transposes all squares of vectors, whose number is a power of two: exchanges each bit of the vector's number
+    /// with that of the element's.
     pub(super) fn exchanged(&self, mut vectors: Vec<Raw>) -> Vec<Raw> {
         let width = vectors.len();
         let mut bit = 1;

@@ -276,8 +276,8 @@ fn streams_are_written_where_nothing_else_sees_them() {
     }
 }
 
-/// Lanes of a group take turns iteration by iteration, so the last to write an element is known, also where only lanes of
-/// different packets write it.
+/// Lanes of a group take turns iteration by iteration, so the last to write an element is known, also where only lanes
+/// of different packets write it.
 #[test]
 fn rows_of_two_packets_may_overlap() {
     const LANES: usize = 192;

@@ -8,8 +8,8 @@
 //!
 //! A scatter writes to such a window, which is stored row by row when it is full, and behind the loop. Where the rows
 //! of lanes are a power of two apart, as those of signals often are, their elements share a set of the cache, which
-//! has room for fewer lines than there are lanes. The scatter must be all that accesses its memory, and all lanes must take
-//! part in each iteration, so that nothing tells when elements are stored.
+//! has room for fewer lines than there are lanes. The scatter must be all that accesses its memory, and all lanes must
+//! take part in each iteration, so that nothing tells when elements are stored.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

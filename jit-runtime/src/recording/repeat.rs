@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::machine::{self, LateValue, Machine};
+use crate::machine::{self, LateValue, Selected};
 use crate::memory::Buffer;
 use crate::{Error, ErrorKind, cancel};
 
@@ -85,10 +85,10 @@ impl Recording {
         let buffer = self.operand(inner.carried[inner.test as usize].param, state).buffer;
         let running = state.loops.last_mut().expect("the condition is that of the innermost loop");
         let (mut byte, iterations) = ([0], running.iterations);
-        let is_late = (READ_AT_ONCE..most_late(inner)).contains(&iterations) && self.launches_only(begin, inner);
-        let next = match is_late {
-            true => machine::of(self.device)?.read_late(&buffer, 1)?,
-            false => None,
+        let is_late = || (READ_AT_ONCE..most_late(inner)).contains(&iterations) && self.launches_only(begin, inner);
+        let next = match machine::of(self.device)? {
+            Selected::Other(machine) if is_late() => machine.read_late(&buffer, 1)?,
+            _ => None,
         };
         let Some(next) = next else {
             buffer.read(0, &mut byte)?;

@@ -139,14 +139,8 @@ pub(super) fn scatter_runs(region: &Region, place: impl Fn(Value) -> Option<(Val
                 }
                 None => runs.close(|run| run.buffer == buffer),
             },
-            Op::Load(buffer)
-            | Op::Store { buffer, .. }
-            | Op::Gather { buffer, .. }
-            | Op::Scatter { buffer, .. }
-            | Op::Atomic { buffer, .. }
-            | Op::CompareExchange { buffer, .. } => runs.close(|run| run.buffer == buffer),
             ref op if op.has_regions() => runs.close(|_| true),
-            _ => {}
+            ref op => runs.close(|run| op.buffer() == Some(run.buffer)),
         }
     }
     runs.close(|_| true);

@@ -235,9 +235,7 @@ impl Search<'_> {
             && analysis.index_hint(self.kernel, index).is_none()
             && !analysis.repeats_elements(self.kernel, buffer, index)
     }
-}
 
-impl Search<'_> {
     /// Whether all lanes write different elements in each iteration, to memory that nothing else accesses.
     fn is_writing_worthwhile(&self, condition: RegionId, buffer: ParamId, index: Value) -> bool {
         let (kernel, analysis) = (self.kernel, self.analysis);

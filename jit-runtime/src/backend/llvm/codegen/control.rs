@@ -41,6 +41,12 @@ impl Codegen<'_> {
         self.emit.icmp(LLVMIntNE, bits, self.emit.zero(word))
     }
 
+    /// Whether all lanes of the group are in the mask.
+    pub(super) fn all(&self, lanes: &Packets) -> Raw {
+        let others: Packets = lanes.iter().map(|&lanes| self.emit.not(lanes)).collect();
+        self.emit.not(self.any(&others))
+    }
+
     pub(super) fn all_lanes(&self) -> Packets {
         SmallVec::from_elem(self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)), self.packets)
     }

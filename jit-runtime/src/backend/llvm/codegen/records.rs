@@ -25,9 +25,7 @@ impl Codegen<'_> {
     fn scatter_record(&mut self, record: &Record) {
         let (first, mut is_whole) = self.first_record(record.buffer, record.number, record.elements.len() as u64);
         if let Some(mask) = self.mask.clone() {
-            let masked = mask.iter().map(|&lanes| self.emit.not(lanes)).collect();
-            let are_active = self.emit.not(self.any(&masked));
-            is_whole = self.emit.and(is_whole, are_active);
+            is_whole = self.emit.and(is_whole, self.all(&mask));
         }
         // Before the branch, as vectors of scalars are built on first use.
         let vectors: Vec<Packets> = record.elements.iter().map(|&(_, value)| self.vectors(value)).collect();

@@ -113,11 +113,6 @@ impl Codegen<'_> {
         );
     }
 
-    fn all(&self, lanes: &Packets) -> Raw {
-        let others: Packets = lanes.iter().map(|&lanes| self.emit.not(lanes)).collect();
-        self.emit.not(self.any(&others))
-    }
-
     /// The lanes that write, to a row in range that ends before the row of the next lane begins.
     fn rows_apart(&mut self, stream: &Unwritten, starts: &Packets) -> Packets {
         let lanes = self.lanes_of(None);

@@ -63,6 +63,11 @@ fn variants() -> Vec<Target> {
     targets.iter().flat_map(with_packets).chain(fewer).collect()
 }
 
+/// The numbers as elements of a buffer.
+fn bytes(values: impl Iterator<Item = u64>, ty: crate::ir::Type) -> Input {
+    Input::Buffer(values.flat_map(|value| value.to_le_bytes()[..ty.size_bytes()].to_vec()).collect())
+}
+
 /// Runs a case on one target, whole and in pieces, and compares it with the interpreter.
 fn check(case: &Case, target: &Target, options: CodeOptions) -> Result<(), String> {
     let expected = case.run(&crate::backend::interpreter::prepare(case.kernel.clone()), None);

@@ -58,10 +58,6 @@ fn kernel(form: Form, columns: u64, element: Type, index: Type) -> Kernel {
 
 const WIDTH: usize = 390;
 
-fn bytes(values: impl Iterator<Item = u64>, ty: Type) -> Input {
-    Input::Buffer(values.flat_map(|value| value.to_le_bytes()[..ty.size_bytes()].to_vec()).collect())
-}
-
 /// Lists of 0 to 11 rows, some of which do not exist, in a buffer that ends before the last list does.
 fn case(kernel: &Kernel, columns: u64, seed: u64) -> Case {
     let ty = |param: usize| kernel.params[param].ty();

@@ -194,10 +194,6 @@ impl Program {
 
 const WIDTH: usize = 150;
 
-fn bytes(values: impl Iterator<Item = u64>, ty: Type) -> Input {
-    Input::Buffer(values.flat_map(|value| value.to_le_bytes()[..ty.size_bytes()].to_vec()).collect())
-}
-
 /// First indices near the ends of a table, and near the ends of the type.
 fn firsts(index: Type, length: usize, salt: usize) -> impl Iterator<Item = u64> {
     let ends = [0, index.bit_mask() >> 1, index.bit_mask()];

@@ -18,7 +18,7 @@ enum Form {
     Nested,
     /// To two buffers.
     Two,
-    /// As the last, in a loop that lanes leave at different times.
+    /// In a loop that lanes leave at different times.
     Divergent,
     /// Where a mask is on.
     Masked,
@@ -154,7 +154,7 @@ impl Program {
         }
     }
 
-    /// As many elements as there were iterations, twice as far behind the first.
+    /// As many elements as there were iterations.
     fn inner_loop(&mut self, state: Value, turn: Value) {
         let counter = self.builder.constant(Type::U32, 0);
         let (condition, params) = self.builder.open_region(&[self.index, Type::U32]);
@@ -217,10 +217,6 @@ impl Layout {
             },
         } as u64 & index.bit_mask())
     }
-}
-
-fn bytes(values: impl Iterator<Item = u64>, ty: Type) -> Input {
-    Input::Buffer(values.flat_map(|value| value.to_le_bytes()[..ty.size_bytes()].to_vec()).collect())
 }
 
 fn case(kernel: &Kernel, element: Type, index: Type, layout: Layout, count: usize) -> Case {
